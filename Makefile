@@ -7,6 +7,8 @@
 #   make churn-asan  the same with the C core built for the sanitizers
 #   make cycles      installs and uninstalls hundreds of times beside loads of every hook; cycles-asan as above
 #   make kills       kills watched programs at any moment, and says what their reports lack
+#   make method-kills  kills programs whose calls are traced, and compares what was open with what they noted
+#   make method-cycles  switches the tracing of calls on and off in a program that calls all the time
 #   make lint        ruff, mypy, the C core with warnings as errors
 #   make lock        renews constraints.txt, the versions of everything that is installed here
 #   make demo        a service that stalls in many ways, watched by loopcanary
@@ -24,6 +26,8 @@
 #   LOOPCANARY_FULL=1    all of CPython's test_asyncio, twice
 #   CHURN_SECONDS=600    for each way of sampling
 #   CYCLES=1000          for each load
+#   METHOD_KILLS=1000    how many programs
+#   METHOD_CYCLES=10000  how often
 #   KILLS=1000           how many programs; KILLS_ARGS="--margin 100"
 #   SUITES_ARGS="--suite trio --python 3.13"
 
@@ -44,6 +48,8 @@ CHURN_SECONDS ?= 60
 CYCLES ?= 300
 KILLS ?= 100
 KILLS_ARGS ?=
+METHOD_KILLS ?= 200
+METHOD_CYCLES ?= 10000
 ASAN_VENV ?= .venv-asan
 
 SHELL := /bin/bash
@@ -60,6 +66,7 @@ sources := pyproject.toml CMakeLists.txt README.md LICENSE \
 
 empty :=
 tools_stamp := $(VENV)/.loopcanary-tools
+wheel_stamp := $(BUILD)/.wheel
 install_stamp := $(VENV)/.loopcanary-installed
 toolkits_stamp := $(VENV)/.loopcanary-toolkits-$(subst $(empty) $(empty),-,$(TOOLKITS))
 lint_stamp := $(VENV)/.loopcanary-lint-tools
@@ -73,9 +80,12 @@ tier = $(if $(TIER), and $(TIER))
 paths = $(if $(PYTEST_ARGS),,$(if $(filter every_python,$(TIER)),$$($(VENV)/bin/python tests/tiers.py)))
 
 .PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan \
-	cycles cycles-asan kills lint lock demo bench zoo zoo-toolkits zoo-peers suites dist install clean
+	cycles cycles-asan kills method-kills method-cycles lint lock demo bench zoo zoo-toolkits zoo-peers suites dist install clean
 
-prepare: $(install_stamp) $(toolkits_stamp)
+# The wheel is compiled while pip installs the toolkits.
+prepare: $(tools_stamp)
+	$(MAKE) -j2 $(wheel_stamp) $(toolkits_stamp)
+	$(MAKE) $(install_stamp)
 
 test: prepare
 	tools/beside "$(MAKE) test-c" -- $(MAKE) test-crowd
@@ -84,9 +94,10 @@ test: prepare
 test-python: test-crowd
 	$(MAKE) test-alone
 
-# Many at once; and those that measure, or need a core for themselves, one by one.
+# Many at once; and those that measure, or need a core for themselves, one by one. A worker that dies ends the run: another in
+# its place waits for ever with pytest-xdist 3.8.
 test-crowd: prepare
-	$(pytest) -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not alone$(tier)" $(paths) $(PYTEST_ARGS)$(or_none)
+	$(pytest) -n $(WORKERS) --max-worker-restart=0 --dist loadgroup --no-loadscope-reorder -m "not alone$(tier)" $(paths) $(PYTEST_ARGS)$(or_none)
 
 test-alone: prepare
 	$(pytest) -m "alone$(tier)" $(paths) $(PYTEST_ARGS)$(or_none)
@@ -127,15 +138,24 @@ cycles-asan:
 kills: prepare
 	cd benchmarks && ../$(VENV)/bin/python -m kills --kills $(KILLS) $(KILLS_ARGS)
 
+method-kills: $(install_stamp)
+	LOOPCANARY_METHOD_KILLS=$(METHOD_KILLS) $(VENV)/bin/pytest -v $(as_long_as_it_takes) $(PYTEST_ARGS) tests/methods/test_kills.py
+
+method-cycles: $(install_stamp)
+	LOOPCANARY_METHOD_CYCLES=$(METHOD_CYCLES) $(VENV)/bin/pytest -v $(as_long_as_it_takes) $(PYTEST_ARGS) tests/methods/test_switching.py
+
 install: $(install_stamp)
 
 # The tests test what is shipped: a wheel, installed. Not isolated from $(VENV), so that the build folder
 # stays valid and a second build compiles only what changed.
-$(install_stamp): $(tools_stamp) $(sources)
+$(wheel_stamp): $(tools_stamp) $(sources)
 	rm -rf $(BUILD)/dist
 	$(tool_path) LOOPCANARY_REQUIRE_NATIVE=1 $(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation \
 		--config-settings=build-dir=$(BUILD)/wheel \
 		--config-settings=cmake.define.LOOPCANARY_SANITIZE=$(SANITIZE) --wheel-dir=$(BUILD)/dist .
+	touch $@
+
+$(install_stamp): $(wheel_stamp)
 	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps $(BUILD)/dist/loopcanary-*.whl
 	touch $@
 

@@ -83,7 +83,7 @@ def child(role: str) -> None:
 
 def measure() -> None:
     """Prints one row for each kind of work."""
-    for role, budget in (("callbacks", 0.90), ("chain", None), ("task steps", None)):
+    for role, budget in (("callbacks", 0.90), ("chain", 1.0), ("task steps", None)):
         figures: list[tuple[float, float]] = []
         for _ in range(PROCESSES):
             with pair(role) as (watched, plain):

@@ -22,9 +22,9 @@ from pathlib import Path
 from harness import table
 
 from loopcanary import diagnosis
-from loopcanary.engine.boundary import Boundary
-from loopcanary.engine.guards import DebuggerGuard, StormGuard
-from loopcanary.engine.pipeline import Pipeline, Stations
+from loopcanary.engine import Boundary
+from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard
+from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.flight import FlightFile
 from loopcanary.model import Config, Session, Stall, StallEvidence, StallState
 from loopcanary.reporters.console import ConsoleReporter

@@ -97,7 +97,7 @@ def measure() -> None:
             time.sleep(0.5)
             wake_ups, cpu = watch(Thread(started, WATCHDOG), BUSY_S)
         note = f"{wake_ups:.0f} wake-ups/s"
-        table.at_most(f"short callbacks ({role}): watchdog CPU", cpu, 0.2, unit="% of a core", note=note)
+        table.at_most(f"short callbacks ({role}): watchdog CPU", cpu, 0.15, unit="% of a core", note=note)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 """How many samples of Python that moves all the time give a stack, and whether there is each call in it.
 
-Each kind calls small functions as fast as it can, on the main thread, while the watchdog reads it from
-another core. `with a stack` is the share of samples that give one; beside it the program's own innermost
-functions, by share of time. Every call between two of the program's functions is compared with the source:
-the line that the caller is said to be at has to hold the call. One that does not never was, and is a defect
-(docs/decisions/0002-walker.md).
+Each kind calls small functions as fast as it can: on the main thread, while the watchdog reads it from
+another core; on a thread of its own; and on the watchdog's core, where it does not run while it is read.
+`with a stack` is the share of samples that give one; beside it the program's own innermost functions, by
+share of time. `innermost as on one core` is how much of these shares is the same there: what is missing
+ended further out than the thread was. Every call between two of the program's functions is compared with
+the source: the line that the caller is said to be at has to hold the call. One that does not never was,
+and is a defect (docs/decisions/0002-walker.md).
 """
 
 from __future__ import annotations
 
 import asyncio
 import csv
+import dataclasses
 import functools
 import io
 import itertools
@@ -21,9 +24,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from harness import table
@@ -31,6 +36,7 @@ from harness import table
 SECONDS = 0.9
 REPEATS = 3
 BUDGET = 0.98
+INNERMOST = {"main": 0.95, "thread": 0.90}
 
 # What the line of a caller has to hold, by the function that it called.
 CALLS = {
@@ -193,12 +199,12 @@ async def _stalled(kind: Callable[[], None]) -> None:
         await asyncio.sleep(0.02)
 
 
-def _stalls(kind: str) -> list[dict[str, Any]]:
+def _stalls(kind: str, way: str) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as store:
         loopcanary = [sys.executable, "-m", "loopcanary"]
         often = {**os.environ, "LOOPCANARY_SAMPLE_INTERVAL": "1ms", "LOOPCANARY_SAMPLE_DELAY": "10ms"}
         subprocess.run(
-            [*loopcanary, "run", "--quiet", "--store", store, __file__, "--child", kind],
+            [*loopcanary, "run", "--quiet", "--store", store, __file__, "--child", f"{kind} {way}"],
             check=True,
             env=often,
         )
@@ -215,29 +221,68 @@ def _calls(stack: list[dict[str, Any]]) -> Iterator[bool]:
             yield CALLS[callee["function"]] in linecache.getline(__file__, caller["line"])
 
 
+@dataclasses.dataclass
+class Seen:
+    """What the samples of one kind, run in one way, gave."""
+
+    samples: int = 0
+    lost: int = 0
+    innermost: Counter[str] = dataclasses.field(default_factory=Counter)
+    calls: Counter[bool] = dataclasses.field(default_factory=Counter)
+
+    def shares(self) -> dict[str, float]:
+        """Of the time, by the program's own innermost function."""
+        total = sum(self.innermost.values()) or 1
+        return {name: weight / total for name, weight in self.innermost.most_common()}
+
+
+def _seen(kind: str, way: str) -> Seen:
+    seen = Seen()
+    for stall in _stalls(kind, way):
+        seen.samples += stall["samples"]
+        seen.lost += stall["dropped_samples"]
+        for stack in stall["stacks"]:
+            own = [frame["function"] for frame in stack["frames"] if frame["file"] == __file__]
+            seen.innermost[own[0] if own else "none"] += stack["weight_ms"]
+            seen.calls.update(_calls(stack["frames"]))
+    return seen
+
+
+def _told(shares: dict[str, float]) -> str:
+    return ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:3])
+
+
 def measure() -> None:
-    """Prints a row for each kind."""
-    for kind in KINDS:
-        samples = lost = 0
-        innermost: Counter[str] = Counter()
-        calls: Counter[bool] = Counter()
-        for stall in _stalls(kind.__name__):
-            samples += stall["samples"]
-            lost += stall["dropped_samples"]
-            for stack in stall["stacks"]:
-                own = [frame["function"] for frame in stack["frames"] if frame["file"] == __file__]
-                innermost[own[0] if own else "none"] += stack["weight_ms"]
-                calls.update(_calls(stack["frames"]))
-        total = sum(innermost.values()) or 1
-        places = ", ".join(f"{name} {weight / total:.0%}" for name, weight in innermost.most_common(3))
-        note = f"{samples} samples; {places}"
-        table.at_least(f"{kind.__name__}, with a stack", 1 - lost / max(1, samples), BUDGET, note=note)
-        table.at_most(f"{kind.__name__}, calls that never were", calls[False], 0, note=f"of {calls.total()}")
+    """Prints rows for each kind."""
+    for kind in (kind.__name__ for kind in KINDS):
+        truth = _seen(kind, "one_core").shares()
+        table.told(f"{kind}, one core", "", note=_told(truth))
+        for way, budget in INNERMOST.items():
+            seen = _seen(kind, way)
+            shares = seen.shares()
+            same = sum(min(share, truth.get(name, 0)) for name, share in shares.items())
+            kept = 1 - seen.lost / max(1, seen.samples)
+            note = f"{seen.samples} samples; {_told(shares)}"
+            table.at_least(f"{kind}, {way}, with a stack", kept, BUDGET, note=note)
+            table.at_least(f"{kind}, {way}, innermost as on one core", same, budget)
+            wrong, total = seen.calls[False], seen.calls.total()
+            table.at_most(f"{kind}, {way}, calls that never were", wrong, 0, note=f"of {total}")
 
 
-def child(kind: str) -> None:
+def child(kind_and_way: str) -> None:
     """Runs one kind, in a loop."""
-    asyncio.run(_stalled(globals()[kind]))
+    kind, way = kind_and_way.split()
+    if way == "one_core":
+        core = {min(os.sched_getaffinity(0))}
+        for thread in Path("/proc/self/task").iterdir():  # the watchdog runs already
+            os.sched_setaffinity(int(thread.name), core)
+    run = functools.partial(asyncio.run, _stalled(globals()[kind]))
+    if way == "thread":
+        loop_thread = threading.Thread(target=run)
+        loop_thread.start()
+        loop_thread.join()
+    else:
+        run()
 
 
 if __name__ == "__main__":

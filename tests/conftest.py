@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import importlib.util
 import signal
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# pytest keeps what it makes of each module, for the next pass too: to make it takes ten seconds. Programs
+# that tests start go by the environment.
+sys.dont_write_bytecode = False
 
 # How fast an example is made or run says how busy the machine is, not whether the code is right.
 settings.register_profile("loopcanary", deadline=None, suppress_health_check=[HealthCheck.too_slow])

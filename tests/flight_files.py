@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from loopcanary.model.method_map import remove_beside
+
 _ABANDONED_S = 3_600
 """A run writes to its folder all the time."""
 
@@ -34,6 +36,7 @@ def clear(folder: Path) -> None:
     """Removes the flight files that links anywhere in a folder lead to."""
     for link in folder.rglob("flight/*.flight"):
         with suppress(OSError):
+            remove_beside(str(link.readlink()))
             link.readlink().unlink()
 
 

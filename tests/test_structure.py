@@ -10,16 +10,31 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.xdist_group("structure")  # one process parses the sources
 
 TREE = Path(__file__).resolve().parents[1]
 PACKAGE = TREE / "src" / "loopcanary"
 
 # What every part may import.
 CENTRE = frozenset(
-    {"registry", "built_in", "model", "wire", "words", "document", "protocols", "unpatched", "thread_frames"}
+    {
+        "registry",
+        "built_in",
+        "facts",
+        "whose_stderr",
+        "model",
+        "wire",
+        "words",
+        "document",
+        "protocols",
+        "unpatched",
+        "thread_frames",
+    }
 )
 # How a watched program comes in, and what holds the parts together; no part imports these.
 WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"})
@@ -28,12 +43,14 @@ MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
     "cli": frozenset(
         {
-            *("", "assembly", "bundles", "config", "exporters", "notifications"),
+            *("", "assembly", "bundles", "config", "exporters", "keeper", "notifications"),
             *("report", "reporters", "store", "top", "ui", "uploads"),
         }
     ),
     # The pages tell what reports tell, with their figures and words.
     "ui": frozenset({"report"}),
+    # The plugin of pytest is a program that is watched, and tells as the console does.
+    "pytesting": frozenset({"", "reporters"}),
     # The middlewares stand in programs: they use what programs use.
     "integrations": frozenset({""}),
 }
@@ -44,6 +61,7 @@ LIBRARIES = {
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
     "notifications": frozenset({"desktop_notifier"}),  # extra `notify`; not loaded in the watched program
     "report": frozenset({"rich"}),
+    "pytesting": frozenset({"pytest"}),
     "top": frozenset({"rich", "textual"}),
     "uploads": frozenset({"httpx2"}),  # extra `upload`
     "ui": frozenset({"anyio", "jinja2", "markupsafe", "starlette", "uvicorn"}),
@@ -273,7 +291,7 @@ def test_every_part_is_on_the_map(tree: Path):
 
 C_FILES = sorted((TREE / "native").rglob("*.[ch]"))
 # One contract, field by field: docs/internals/flight-format.md and its readers have it in one place, too.
-LONG_C_FILES = {"core/flight/flight_format.h": 570}
+LONG_C_FILES = {"core/flight/flight_format.h": 603}
 
 
 def test_the_core_sees_nothing_of_python():
@@ -299,6 +317,21 @@ def test_layouts_of_cpython_are_data():
         if path.is_relative_to(TREE / "native/cpython") and condition.search(path.read_text(encoding="utf-8"))
     }
     assert {name for name in asking if not name.startswith("layout")} == set()
+
+
+def test_objects_of_python_in_statics_have_a_reason():
+    """The module refuses subinterpreters: a static is right where no module is at hand. Its line, or the one
+    before, says why."""
+    static = re.compile(r"^static Py(?:Type)?Object \*\w+(?:\[\w+\])?;")
+    bare = [
+        f"{path.relative_to(TREE)}:{number}"
+        for path in C_FILES
+        for number, (before, line) in enumerate(
+            pairwise(["", *path.read_text("utf-8").splitlines()]), start=1
+        )
+        if static.match(line) and "/*" not in line and "*/" not in before and not static.match(before)
+    ]
+    assert bare == []
 
 
 def test_a_folder_of_c_holds_twenty_files_at_most():

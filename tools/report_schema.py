@@ -1,9 +1,10 @@
-"""Prints report-schema-1.json, the JSON schema of reports, made from the dataclasses of what they contain.
+"""Prints the JSON schemas of reports and of comparisons, made from the dataclasses of what they contain.
 
     .venv/bin/python tools/report_schema.py > src/loopcanary/report/report-schema-1.json
+    .venv/bin/python tools/report_schema.py diff > src/loopcanary/report/diff/diff-schema-1.json
 
 Types, units, null and enums are the codec's (`loopcanary.wire.parts`), descriptions the docstrings of
-classes and fields. What reports add to values is written here. A test compares the file with what this
+classes and fields. What reports add to values is written here. A test compares the files with what this
 prints.
 """
 
@@ -33,6 +34,8 @@ from loopcanary.model import (
 )
 from loopcanary.model.search import IssueGroup
 from loopcanary.registry import load
+from loopcanary.report.diff import json as diff_json
+from loopcanary.report.diff.comparison import Change
 from loopcanary.report.figures.loop_figures import LoopFigures
 from loopcanary.report.figures.trend import Trend
 from loopcanary.wire import SCHEMA_VERSION
@@ -257,6 +260,58 @@ def document() -> Schema:
     }
 
 
+# ---- comparisons -----------------------------------------------------------------------------
+
+DIFF_DESCRIPTION = (
+    "Output of `loopcanary diff --format json`. Fields are added within a schema number, never renamed or "
+    "removed. docs/comparing.md says what each means."
+)
+
+
+def diff_document() -> Schema:
+    """The schema of a comparison. Its groups have four fields of a report's."""
+    definitions = Definitions()
+    groups = definitions.fields(IssueGroup)
+    bounds: Schema = {"low": NUMBER, "high": nullable(NUMBER)}
+    per_hour = {"watched_hours": NUMBER, "count": WHOLE, "stalls_per_hour": NUMBER, "stalled_s": NUMBER}
+    side = {"label": TEXT, "sessions": WHOLE, "watched_hours": NUMBER, "stalls": WHOLE, "stalled_s": NUMBER}
+    defined = {
+        **{name: definitions.made[name] for name in ("time", "cause", "culprit")},
+        "side": record({**side, "callbacks_per_s": nullable(NUMBER)}),
+        "range": record(bounds),
+        "seen": record({**per_hour, "stalled_s_per_hour": record({"value": NUMBER, **bounds})}),
+        "group": record(
+            {
+                **{name: groups[name] for name in ("fingerprint", "title", "cause", "culprit")},
+                "change": {"enum": [change.value for change in Change]},
+                "sure": SCALARS[bool],
+                "before": _defined("seen"),
+                "after": _defined("seen"),
+                "ratio": _defined("range"),
+            }
+        ),
+    }
+    properties = {
+        "schema": {"const": diff_json.SCHEMA_VERSION},
+        "generated_at": TIME,
+        "level": NUMBER,
+        "before": _defined("side"),
+        "after": _defined("side"),
+        "counts": record({change.value: WHOLE for change in Change}),
+        "groups": listed(_defined("group")),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"loopcanary diff, schema {diff_json.SCHEMA_VERSION}",
+        **record(properties, description=DIFF_DESCRIPTION),
+        "$defs": defined,
+    }
+
+
+def _defined(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
 def printed(value: Any, indent: str = "") -> str:
     """JSON with everything that fits on one line."""
     flat = json.dumps(value)
@@ -271,4 +326,4 @@ def printed(value: Any, indent: str = "") -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(printed(document()) + "\n")
+    sys.stdout.write(printed(diff_document() if sys.argv[1:] == ["diff"] else document()) + "\n")

@@ -9,6 +9,9 @@ What must be in the report of each program, exactly once, with the function that
   after the threshold the watchdog may take until it has looked.
 - portable engine: each stall that was over `--kept` before the kill. It leaves nothing else behind.
 
+`--keeper`: a keeper takes the stalls of the programs, and is itself killed at any moment, several times in
+the life of each. Then no stall may be told twice on the console, either.
+
 1 if something was missing, twice or wrong.
 """
 
@@ -18,6 +21,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -26,13 +30,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from zoo.loops import LOOP
 
-from kills.judge import Life, Margins, Verdict, blocks_of, judge
+from kills.judge import WITHOUT_SAMPLE, Life, Margins, Verdict, blocks_of, judge
+from kills.keepers import KeeperKiller
 
 LOOPS = {"native": ("asyncio", "uvloop", "gevent", "trio"), "portable": ("asyncio", "trio")}
 LIVES_S = (0.05, 3.0)
@@ -51,6 +57,8 @@ class Kill:
     loop: str
     engine: str
     seed: int
+    keeper: bool
+    """Whether a keeper takes its stalls, and is killed, too."""
 
 
 def main() -> int:
@@ -83,6 +91,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--engine", choices=LOOPS, action="append", help="only this one")
     parser.add_argument("--loop", choices=LOOPS["native"], action="append", help="only this one")
+    parser.add_argument("--keeper", action="store_true", help="kill keepers, too; native engine only")
     parser.add_argument("--margin", type=float, default=50.0, metavar="MS")
     parser.add_argument("--kept", type=float, default=1_000.0, metavar="MS")
     parser.add_argument("--seed", type=int, default=0, help="of the first; the next has the next")
@@ -95,15 +104,17 @@ def _plan(asked: argparse.Namespace) -> Iterator[Kill]:
         (engine, loop)
         for engine, times in (("native", 2), ("portable", 1))
         for loop in LOOPS[engine] * times
-        if engine in (asked.engine or LOOPS) and loop in (asked.loop or LOOPS[engine])
+        if engine in (["native"] if asked.keeper else asked.engine or LOOPS)
+        and loop in (asked.loop or LOOPS[engine])
     ]
     for number in range(asked.kills):
         engine, loop = sides[number % len(sides)]
-        yield Kill(number=number, loop=loop, engine=engine, seed=asked.seed + number)
+        yield Kill(number=number, loop=loop, engine=engine, seed=asked.seed + number, keeper=asked.keeper)
 
 
 def _sum(checked: dict[str, Counter[str]]) -> int:
-    return sum(count for counts in checked.values() for what, count in counts.items() if what != "kills")
+    apart = ("kills", "keepers killed", WITHOUT_SAMPLE)
+    return sum(count for counts in checked.values() for what, count in counts.items() if what not in apart)
 
 
 def _play(lot: Sequence[Kill], margins: dict[str, Margins]) -> list[Verdict]:
@@ -118,22 +129,34 @@ def _play(lot: Sequence[Kill], margins: dict[str, Margins]) -> list[Verdict]:
 
 def _live_and_die(kill: Kill, folder: Path) -> tuple[int, Life]:
     """Its process id and its life."""
-    words = ["run", "--quiet", "--store", str(folder / "store"), "-m", "kills.victim", str(kill.seed)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "loopcanary", *words],
-        env=_environment(kill),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as program:
-        assert program.stdout is not None
-        said = [_line(program.stdout)]
-        said += _until_due(random.Random(kill.seed), program.stdout)
-        killed_ns = time.monotonic_ns()
-        program.send_signal(signal.SIGKILL)
-        said += [json.loads(line) for line in program.stdout]
-        if program.wait(GIVES_UP_S) != -signal.SIGKILL:
-            raise RuntimeError(f"{kill}: ended by itself, {program.returncode}")
-    return program.pid, Life(blocks=blocks_of(said), killed_ns=killed_ns)
+    store = folder / "store"
+    quiet = [] if kill.keeper else ["--quiet"]
+    words = ["run", *quiet, "--store", str(store), "-m", "kills.victim", str(kill.seed)]
+    killer = KeeperKiller(store, kill.seed) if kill.keeper else nullcontext()
+    with tempfile.TemporaryFile("w+") as console:
+        with (
+            killer,
+            subprocess.Popen(
+                [sys.executable, "-m", "loopcanary", *words],
+                env=_environment(kill),
+                stdout=subprocess.PIPE,
+                stderr=console if kill.keeper else None,
+                text=True,
+            ) as program,
+        ):
+            assert program.stdout is not None
+            said = [_line(program.stdout)]
+            said += _until_due(random.Random(kill.seed), program.stdout)
+            killed_ns, wall_ns = time.monotonic_ns(), time.time_ns()
+            program.send_signal(signal.SIGKILL)
+            said += [json.loads(line) for line in program.stdout]
+            if program.wait(GIVES_UP_S) != -signal.SIGKILL:
+                raise RuntimeError(f"{kill}: ended by itself, {program.returncode}")
+        console.seek(0)
+        told = tuple(re.findall(r"scene (block \d+)", console.read()))
+    keepers = killer.kills if isinstance(killer, KeeperKiller) else 0
+    blocks, wall_ns = blocks_of(said), wall_ns - killed_ns
+    return program.pid, Life(blocks=blocks, killed_ns=killed_ns, wall_ns=wall_ns, told=told, keepers=keepers)
 
 
 def _until_due(chance: random.Random, lines: IO[str]) -> list[Any]:
@@ -163,6 +186,7 @@ def _environment(kill: Kill) -> dict[str, str]:
         LOOP: kill.loop,
         "LOOPCANARY_ENGINE": kill.engine,
         "LOOPCANARY_STALLS_PER_MINUTE": "100000",
+        "LOOPCANARY_KEEPER": str(int(kill.keeper)),
         "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
     }
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from kills.victim import scene_of
 
 THRESHOLD_NS = 100_000_000
+WITHOUT_SAMPLE = "of these without a sample"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,12 @@ class Life:
     blocks: tuple[Block, ...]
     killed_ns: int
     """Just before the kill."""
+    wall_ns: int
+    """What the wall clock read when the monotonic one read 0."""
+    told: tuple[str, ...] = ()
+    """Scenes of the stalls that the console told in full."""
+    keepers: int = 0
+    """How many keepers were killed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +75,27 @@ def blocks_of(lines: Iterable[Sequence[Any]]) -> tuple[Block, ...]:
 def judge(life: Life, stalls: Sequence[dict[str, Any]], margins: Margins) -> Verdict:
     """Compares the life with the stalls of its report."""
     checked: Counter[str] = Counter()
-    misses: list[str] = []
+    if life.keepers:
+        checked["keepers killed"] += life.keepers
+    misses = [f"{scene} was told {times} times" for scene, times in Counter(life.told).items() if times > 1]
     for block in life.blocks:
-        scene = scene_of(block.number)
-        found = [stall for stall in stalls if stall["scene"] == scene]
+        found = [stall for stall in stalls if _is_of(stall, block, life, margins)]
         states = _states(block, life, margins)
         if states is not None:
             checked["killed in it" if block.end_ns is None else "ended before"] += 1
+            if found and not any(stall["samples"] for stall in found):
+                checked[WITHOUT_SAMPLE] += 1
         misses += [f"{_words(block, life)}: {fault}" for fault in _faults(block, found, states)]
     return Verdict(checked=checked, misses=tuple(misses))
+
+
+def _is_of(stall: dict[str, Any], block: Block, life: Life, margins: Margins) -> bool:
+    """Scenes are read by the watchdog. Where it had no core during the whole stall, the time tells."""
+    if stall["scene"] is not None or stall["samples"]:
+        return bool(stall["scene"] == scene_of(block.number))
+    began = datetime.fromisoformat(stall["began_at"])
+    late = began - datetime.fromtimestamp((life.wall_ns + block.begin_ns) / 1e9, began.tzinfo)
+    return abs(late) <= timedelta(milliseconds=margins.noticed_ns / 1e6)
 
 
 def _states(block: Block, life: Life, margins: Margins) -> tuple[str, ...] | None:
@@ -100,11 +120,18 @@ def _faults(block: Block, found: Sequence[dict[str, Any]], states: tuple[str, ..
         yield "not there"
     for stall in found:
         function = (stall["culprit"] or {}).get("function")
-        must_name = not _host_had_most(stall) if stall["samples"] else states is not None
-        if function != block.function and must_name:
+        # What ran beside a block that was no stall by itself may be the cause, such as our own drain.
+        may_be_none = function is None and states is None
+        if function != block.function and not may_be_none and _must_name(stall, states):
             yield f"culprit {function}, {stall['evidence']}"
         if states is not None and stall["state"] not in states:
             yield f"state {stall['state']}"
+
+
+def _must_name(stall: dict[str, Any], states: tuple[str, ...] | None) -> bool:
+    if stall["samples"]:
+        return not _host_had_most(stall)
+    return states is not None and stall["scene"] is not None
 
 
 def _host_had_most(stall: dict[str, Any]) -> bool:

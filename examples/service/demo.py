@@ -77,7 +77,7 @@ def provide_environment(folder: Path, wheel: Path | None) -> Path:
 @contextlib.contextmanager
 def shop(binaries: Path, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The shop, watched, and its address; it is gone afterwards whatever happened."""
-    command = [binaries / "loopcanary", "run", "--store", store, "--name", "shop", "-m", "shop"]
+    command = [binaries / "loopcanary", "run", "--startup", "--store", store, "--name", "shop", "-m", "shop"]
     with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/answers/answers.h"
+#include "core/start/start.h"
 
 lc_agent lc_the_agent;
 
@@ -20,17 +21,39 @@ static void end_watchdog(lc_agent *agent, uint64_t deadline_ns)
     Py_END_ALLOW_THREADS
 }
 
-static bool watchdog_is_over(const lc_agent *agent) { return lc_life_is(&agent->watchdog.life, LC_LIFE_OVER); }
+/* After the watchdog, which may call it at its last look. */
+static void end_courier(lc_agent *agent, uint64_t deadline_ns)
+{
+    lc_bell *const life = &agent->courier.life;
+    Py_BEGIN_ALLOW_THREADS
+    do {
+        lc_courier_ask_to_stop(&agent->courier);
+    } while (lc_life_stops_by(life, deadline_ns) && !lc_life_is(life, LC_LIFE_OVER) && lc_now_ns() < deadline_ns);
+    Py_END_ALLOW_THREADS
+}
+
+static void end_threads(lc_agent *agent, uint64_t deadline_ns)
+{
+    end_watchdog(agent, deadline_ns);
+    end_courier(agent, deadline_ns);
+}
+
+static bool threads_are_over(const lc_agent *agent)
+{
+    return lc_life_is(&agent->watchdog.life, LC_LIFE_OVER) && lc_life_is(&agent->courier.life, LC_LIFE_OVER);
+}
 
 /* A child shares the flight file's pages with its parent, and while CPython sets it up it already ends the
  * lanes of threads that it does not have (thread_lane.c, close_lane). So lanes are let go of inside fork(2). */
 static void let_go_in_child(void)
 {
     lc_answers_end();
+    lc_start_leave();
     lc_the_agent.running = false;
     lc_the_agent.generation++;
     lc_the_agent.threads_storing = 0; /* they are not here, and a thread that stores does not fork */
     atomic_store(&lc_the_agent.watchdog.life, LC_LIFE_OVER);
+    atomic_store(&lc_the_agent.courier.life, LC_LIFE_OVER);
 }
 
 static bool prepare_for_forks(void)
@@ -51,6 +74,7 @@ static bool prepare_for_forks(void)
 static void give_back(lc_agent *agent, bool process_ends)
 {
     lc_watchdog_close(&agent->watchdog);
+    agent->courier.flight = NULL;
     if (agent->source.deaths != NULL) {
         lc_code_deaths_leave();
         agent->source.deaths = NULL; /* what else is in the source stays, and a start that fails gives back once more */
@@ -91,18 +115,26 @@ static bool open_parts(lc_agent *agent, const char *path, const char *checkpoint
         PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
         return false;
     }
+    lc_courier_open(&agent->courier, &agent->flight);
+    agent->watchdog.courier = &agent->courier;
     return true;
 }
 
+uint64_t lc_deadline_after(double seconds)
+{
+    return seconds < 0 ? LC_NO_DEADLINE : lc_now_ns() + (uint64_t)(seconds < 1e9 ? seconds * 1e9 : 1e18);
+}
+
 bool lc_agent_start(const char *path, const char *checkpoint_path, const char *facts,
-                    Py_ssize_t facts_bytes, const lc_watchdog_settings *settings, uint64_t threshold_ns, uint64_t sample_delay_ns)
+                    Py_ssize_t facts_bytes, const lc_watchdog_settings *settings, uint64_t threshold_ns,
+                    uint64_t sample_delay_ns, lc_taker taker)
 {
     lc_agent *agent = &lc_the_agent;
     if (agent->running) {
         PyErr_SetString(PyExc_RuntimeError, "the native engine runs already");
         return false;
     }
-    if (!watchdog_is_over(agent)) {
+    if (!threads_are_over(agent)) {
         PyErr_SetString(PyExc_RuntimeError, still_there);
         return false;
     }
@@ -118,6 +150,7 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
         give_back(agent, false);
         return false;
     }
+    LC_STORE(agent->flight.header->takes, taker);
     if (!lc_flight_set_facts(&agent->flight, facts, (size_t)facts_bytes)) {
         PyErr_Format(PyExc_ValueError, "session facts of %zd bytes are over the %u that fit", facts_bytes,
                      LC_FACTS_BYTES);
@@ -146,7 +179,7 @@ void lc_agent_stop(bool process_ends, uint64_t deadline_ns)
     /* Not yet "not running": the last look completes what threads have just ended. */
     const uint64_t generation = agent->generation;
     do {
-        end_watchdog(agent, deadline_ns);
+        end_threads(agent, deadline_ns);
         if (!agent->running || agent->generation != generation) {
             return; /* another thread was faster */
         }
@@ -155,7 +188,7 @@ void lc_agent_stop(bool process_ends, uint64_t deadline_ns)
     agent->running = false;
     agent->generation++;
     Py_CLEAR(agent->scene_variable);
-    if (watchdog_is_over(agent)) {
+    if (threads_are_over(agent)) {
         give_back(agent, process_ends);
     } else if (process_ends) {
         lc_flight_say_ended(&agent->flight, true);
@@ -166,6 +199,7 @@ void lc_agent_forget_after_fork(void)
 {
     lc_agent *agent = &lc_the_agent;
     Py_CLEAR(agent->on_first_lane);
+    Py_CLEAR(agent->on_no_keeper);
     let_go_in_child(); /* also where the child was made by something that knows no fork handlers */
     Py_CLEAR(agent->scene_variable);
     if (agent->flight.base != NULL) {
@@ -181,7 +215,7 @@ const char *lc_agent_obstacle(void)
     if (lc_the_agent.running) {
         return NULL;
     }
-    if (!watchdog_is_over(&lc_the_agent)) {
+    if (!threads_are_over(&lc_the_agent)) {
         return still_there;
     }
     if (lc_memory_reader_open(&reader, getpid()) == LC_READER_NONE) {
@@ -195,12 +229,18 @@ const char *lc_agent_obstacle(void)
     return why_not;
 }
 
-bool lc_agent_pause(uint64_t deadline_ns)
+static int count_threads(const lc_agent *agent)
 {
+    return !lc_life_is(&agent->watchdog.life, LC_LIFE_OVER) + !lc_life_is(&agent->courier.life, LC_LIFE_OVER);
+}
+
+int lc_agent_pause(uint64_t deadline_ns)
+{
+    const int before = count_threads(&lc_the_agent);
     if (lc_the_agent.running) {
-        end_watchdog(&lc_the_agent, deadline_ns);
+        end_threads(&lc_the_agent, deadline_ns);
     }
-    return watchdog_is_over(&lc_the_agent);
+    return before - count_threads(&lc_the_agent);
 }
 
 bool lc_agent_resume(void)
@@ -213,6 +253,77 @@ bool lc_agent_resume(void)
     if (error != 0) {
         errno = error;
         PyErr_SetFromErrno(PyExc_OSError);
+        return false;
     }
-    return error == 0;
+    if (lc_courier_is_owed(&agent->courier)) {
+        (void)lc_courier_ask(&agent->courier);
+    }
+    return true;
+}
+
+uint64_t lc_agent_lanes_used(void)
+{
+    const lc_flight *flight = &lc_the_agent.flight;
+    uint64_t used = 0;
+    const uint64_t given = lc_the_agent.running ? LC_ACQUIRE(flight->header->sections[LC_SECTION_LANES].used) : 0u;
+    for (uint64_t i = 0; i < given; i++) {
+        const lc_lane *lane = lc_flight_lane(flight, i);
+        used += LC_LOAD(lane->turns) > 0 || LC_LOAD(lane->generation) > 1u || lc_lane_in_turn(lane);
+    }
+    return used;
+}
+
+uint64_t lc_agent_stalls(void)
+{
+    const lc_flight *flight = &lc_the_agent.flight;
+    uint64_t stalls = 0;
+    const uint64_t given = lc_the_agent.running ? LC_ACQUIRE(flight->header->sections[LC_SECTION_LANES].used) : 0u;
+    for (uint64_t i = 0; i < given; i++) {
+        const lc_lane *lane = lc_flight_lane(flight, i);
+        const uint64_t seen = LC_LOAD(lane->ended_seen), ended = LC_LOAD(lane->ended_count);
+        stalls += ended > seen ? ended - seen : 0u;
+    }
+    /* After the lanes: a record that is dealt with meanwhile counts twice, not never. */
+    return stalls + (lc_the_agent.running ? LC_LOAD(flight->counters[LC_COUNTER_stalls_recorded]) : 0u);
+}
+
+int lc_agent_ring_keeper(uint64_t deadline_ns)
+{
+    lc_agent *agent = &lc_the_agent;
+    int outcome = ESRCH;
+    if (!agent->running) {
+        return outcome;
+    }
+    const uint64_t generation = agent->generation;
+    const lc_courier_wish wish = lc_courier_ask(&agent->courier);
+    Py_BEGIN_ALLOW_THREADS
+    if (lc_storing_begin(generation)) { /* the pages stay */
+        outcome = lc_courier_wait(&agent->courier, &wish, deadline_ns);
+    }
+    lc_storing_end();
+    Py_END_ALLOW_THREADS
+    return outcome;
+}
+
+bool lc_agent_end_with_keeper(uint64_t deadline_ns)
+{
+    lc_agent *agent = &lc_the_agent;
+    bool is_stored = false;
+    if (!agent->running || LC_LOAD(agent->flight.header->takes) != LC_TAKES_KEEPER) {
+        return false;
+    }
+    const uint64_t generation = agent->generation;
+    end_watchdog(agent, deadline_ns);
+    if (!LC_AGENT_RUNS(generation)) {
+        return false; /* another thread has stopped it */
+    }
+    lc_flight_say_ended(&agent->flight, true);
+    const lc_courier_wish wish = lc_courier_ask(&agent->courier);
+    Py_BEGIN_ALLOW_THREADS
+    if (lc_storing_begin(generation)) {
+        is_stored = lc_courier_see_off(&agent->courier, &wish, deadline_ns);
+    }
+    lc_storing_end();
+    Py_END_ALLOW_THREADS
+    return is_stored;
 }

@@ -24,7 +24,9 @@ typedef struct {
     lc_memory_reader reader;
     lc_cpython_source source;
     lc_watchdog watchdog;
+    lc_courier courier;
     uint64_t threads_storing; /* to their lanes, without the GIL; atomic */
+    PyObject *on_no_keeper;   /* called once, on a thread of ours, when there will be no keeper; else NULL */
     PyObject *on_first_lane;  /* called once, when a thread wants a lane and nothing runs; else NULL */
 } lc_agent;
 
@@ -45,19 +47,32 @@ static inline bool lc_storing_begin(uint64_t generation)
 
 static inline void lc_storing_end(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
 
+/* Nanoseconds, monotonic; negative seconds: never. */
+uint64_t lc_deadline_after(double seconds);
+
 /* All take the GIL as held, and let go of it while they wait for the watchdog, until the deadline (ns, monotonic). */
 bool lc_agent_start(const char *path, const char *checkpoint_path, const char *facts, Py_ssize_t facts_bytes,
-                    const lc_watchdog_settings *settings, uint64_t threshold_ns,
-                    uint64_t sample_delay_ns); /* false: a Python exception is set */
+                    const lc_watchdog_settings *settings, uint64_t threshold_ns, uint64_t sample_delay_ns,
+                    lc_taker taker); /* false: a Python exception is set */
 /* Where the watchdog does not end in time, it, its memory and the flight are left alone. */
 void lc_agent_stop(bool process_ends, uint64_t deadline_ns);
 /* In a forked child: the watchdog's thread is not there; its memory is given back without a wait. */
 void lc_agent_forget_after_fork(void);
 /* Why the engine cannot start in this process, NULL where it can. Makes no file and no thread. */
 const char *lc_agent_obstacle(void);
-/* Ends the watchdog's thread and starts it again; what it knows of open stalls stays, and in between only
+/* Ends the threads of watchdog and courier and starts the watchdog's again; what it knows of open stalls stays, and in between only
  * samples are missed. Both idempotent. */
-bool lc_agent_pause(uint64_t deadline_ns); /* whether it has ended; resume() lets it go on where it has not */
+int lc_agent_pause(uint64_t deadline_ns); /* how many threads have ended; resume() lets those go on that have not */
 bool lc_agent_resume(void); /* false: the system gives no thread, an exception is set */
+
+/* The end of the process, where a keeper takes its stalls: ends the watchdog, says so in the header, and waits until the keeper
+ * has stored all and its texts are written. False: not by the deadline, or there is no keeper. */
+bool lc_agent_end_with_keeper(uint64_t deadline_ns);
+/* Lanes that had a turn; 0 where the engine does not run. */
+uint64_t lc_agent_lanes_used(void);
+/* Stalls that have ended, those too that the watchdog has still to see; 0 as above. */
+uint64_t lc_agent_stalls(void);
+/* Rings the keeper's bell: 0; or an errno (courier.h); ESRCH: the engine does not run. */
+int lc_agent_ring_keeper(uint64_t deadline_ns);
 
 #endif

@@ -5,9 +5,7 @@
 
 #include "core/host/spawn_apart.h"
 
-/* The texts of a list of bytes, NULL at their end; they live as long as the list, which is a tuple
- * and does not change. NULL with an exception. */
-static char **texts_of(PyObject *tuple)
+char **lc_texts_of(PyObject *tuple)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
     char **texts = PyMem_New(char *, (size_t)count + 1);
@@ -37,8 +35,8 @@ PyObject *lc_spawn_apart_py(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "no words: the first is the executable");
         return NULL;
     }
-    char **argv = texts_of(words);
-    char **envp = argv == NULL ? NULL : texts_of(environment);
+    char **argv = lc_texts_of(words);
+    char **envp = argv == NULL ? NULL : lc_texts_of(environment);
     int error = 0;
     if (envp != NULL) {
         Py_BEGIN_ALLOW_THREADS

@@ -8,4 +8,8 @@
  * stderr. OSError where it cannot be started. Lets go of the GIL. See spawn_apart.h. */
 PyObject *lc_spawn_apart_py(PyObject *module, PyObject *args);
 
+/* The texts of a tuple of bytes, NULL at their end; they live as long as the tuple. To be given back by PyMem_Free. NULL with an
+ * exception. */
+char **lc_texts_of(PyObject *tuple);
+
 #endif

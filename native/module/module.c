@@ -4,13 +4,17 @@
 
 #include "module/agent.h"
 #include "probes/answers/hook.h"
+#include "probes/asgi/route.h"
 #include "module/apart.h"
 #include "probes/asyncio/handle.h"
 #include "probes/asyncio/loop.h"
 #include "probes/hooks/bracket.h"
 #include "module/c_code.h"
+#include "module/keeper/call_tree.h"
 #include "module/exit_status.h"
 #include "module/gc_stamp.h"
+#include "module/keeper/line.h"
+#include "module/keeper/page.h"
 #include "probes/glib/context.h"
 #include "probes/glib/input.h"
 #include "probes/glib/loop.h"
@@ -18,9 +22,11 @@
 #include "probes/gevent/tracer.h"
 #include "probes/hooks/loop_hooks.h"
 #include "module/other_process.h"
+#include "probes/methods/tracer.h"
 #include "probes/hooks/patched_function.h"
 #include "probes/qt/loop.h"
 #include "probes/qt/trace.h"
+#include "probes/start/start.h"
 #include "module/quiet_thread.h"
 #include "module/thread_lane.h"
 #include "probes/tk/callback.h"
@@ -35,38 +41,36 @@
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *names)
 {
     static char *keywords[] = {"path",    "facts",  "threshold_ns", "sample_delay_ns", "sample_interval_ns",
-                               "hang_ns", "anr_ns", "checkpoint",   NULL};
+                               "hang_ns", "anr_ns", "checkpoint",   "takes_keeper",    "stalls_per_minute",
+                               NULL};
     PyObject *path, *checkpoint = NULL;
+    int takes_keeper = 0;
     const char *facts;
     Py_ssize_t facts_bytes;
-    unsigned long long threshold, delay, interval, hang, anr;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&", keywords, PyUnicode_FSConverter, &path, &facts,
+    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pK", keywords, PyUnicode_FSConverter, &path, &facts,
                                      &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
-                                     PyUnicode_FSConverter, &checkpoint)) {
+                                     PyUnicode_FSConverter, &checkpoint, &takes_keeper, &per_minute)) {
         return NULL;
     }
     const lc_watchdog_settings settings = {
         .threshold_ns = threshold,
         .sample_interval_ns = interval,
-        .tick_ns = delay,
+        .tick_ns = lc_watchdog_tick_ns(threshold, delay),
         .park_ns = 1000000000u,
         .hang_ns = hang,
         .anr_ns = anr,
+        .stalls_per_minute = per_minute,
     };
     const bool started =
         lc_agent_start(PyBytes_AS_STRING(path), checkpoint ? PyBytes_AS_STRING(checkpoint) : NULL, facts,
-                       facts_bytes, &settings, threshold, delay);
+                       facts_bytes, &settings, threshold, delay, takes_keeper ? LC_TAKES_KEEPER : LC_TAKES_DRAIN);
     Py_DECREF(path);
     Py_XDECREF(checkpoint);
     if (!started) {
         return NULL;
     }
     Py_RETURN_NONE;
-}
-
-static uint64_t deadline_after(double seconds)
-{
-    return seconds < 0 ? LC_NO_DEADLINE : lc_now_ns() + (uint64_t)(seconds < 1e9 ? seconds * 1e9 : 1e18);
 }
 
 static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *args)
@@ -76,7 +80,7 @@ static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "pd", &process_ends, &patience)) {
         return NULL;
     }
-    lc_agent_stop(process_ends, deadline_after(patience));
+    lc_agent_stop(process_ends, lc_deadline_after(patience));
     Py_RETURN_NONE;
 }
 
@@ -95,7 +99,7 @@ static PyObject *obstacle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
 static PyObject *pause_watchdog(PyObject *Py_UNUSED(module), PyObject *patience)
 {
     const double seconds = PyFloat_AsDouble(patience);
-    return PyErr_Occurred() ? NULL : PyBool_FromLong(lc_agent_pause(deadline_after(seconds)));
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(lc_agent_pause(lc_deadline_after(seconds)));
 }
 
 static PyObject *resume_watchdog(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -130,7 +134,7 @@ static PyObject *wait_for_news(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     lc_bell *bell = &lc_the_agent.watchdog.news;
-    const uint64_t deadline = deadline_after(timeout);
+    const uint64_t deadline = lc_deadline_after(timeout);
     Py_BEGIN_ALLOW_THREADS
     if (atomic_load_explicit(bell, memory_order_acquire) == seen) {
         lc_bell_wait(bell, seen, deadline);
@@ -285,7 +289,7 @@ static PyMethodDef methods[] = {
     {"forget_after_fork", forget_after_fork, METH_NOARGS, "In a forked child: lets go of the parent's engine."},
     {"obstacle", obstacle, METH_NOARGS, "Why the engine cannot start in this process; None where it can."},
     {"pause", pause_watchdog, METH_O,
-     "pause(patience_s) -> bool: ends the watchdog's thread; lanes and open stalls stay. Whether it ended in time."},
+     "pause(patience_s) -> int: ends our native threads; lanes and open stalls stay. How many ended in time."},
     {"resume", resume_watchdog, METH_NOARGS, "Starts the watchdog's thread again. OSError."},
     {"on_first_lane", on_first_lane, METH_O,
      "on_first_lane(hook | None): called once, without arguments, when a loop runs and the engine does not."},
@@ -304,8 +308,10 @@ static PyMethodDef methods[] = {
     {"allow", allow, METH_O, "allow(ns): the running callback may take this long before it is a stall."},
     {"work_begin", work_begin, METH_O, "work_begin(name) -> token | None"},
     {"work_end", work_end, METH_O, "work_end(token)"},
+    {"call_tree", lc_call_tree_of, METH_VARARGS, "Rows of calls of words: module/keeper/call_tree.h."},
     {"clock_kind", clock_kind, METH_NOARGS, "What ticks are here: tsc, cntvct or monotonic."},
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
+    {"open_keeper", lc_open_keeper, METH_O, "open_keeper(path) -> KeeperPage: see keeper/page.h."},
     {"spawn_apart", lc_spawn_apart_py, METH_VARARGS, "spawn_apart(words, environment, log): see apart.h."},
     {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
     {"noted_end", lc_noted_end, METH_O, "noted_end(function): the function, and the flight file says that it ends."},
@@ -323,7 +329,12 @@ static PyMethodDef methods[] = {
     {"hook_answers", lc_hook_answers, METH_O, "See probes/answers/hook.h."},
     {"unhook_answers", lc_unhook_answers, METH_O, "See probes/answers/hook.h."},
     {"hooked_answers", lc_hooked_answers, METH_NOARGS, "See probes/answers/hook.h."},
-    {"answers_elsewhere", lc_answers_elsewhere, METH_O, "See probes/answers/hook.h."},
+    {"asgi_root", lc_asgi_root, METH_O, "See probes/asgi/route.h."},
+    {"asgi_route", lc_asgi_route, METH_VARARGS, "See probes/asgi/route.h."},
+    {"answers_gate", lc_answers_gate, METH_VARARGS, "See probes/answers/hook.h."},
+    {"answers_behind_tls", lc_answers_behind_tls, METH_NOARGS, "See probes/answers/hook.h."},
+    {"answer_handled", lc_answer_handled, METH_O, "See probes/answers/hook.h."},
+    {"answer_named", lc_answer_named, METH_VARARGS, "See probes/answers/hook.h."},
     {"answers", lc_read_answers, METH_NOARGS, "See probes/answers/hook.h."},
     {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See probes/uvloop/hooks.h."},
     {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See probes/uvloop/hooks.h."},
@@ -359,14 +370,15 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
+    lc_clock_choose(); /* and the first pairing of the clocks */
     int (*const add[])(PyObject *) = {lc_turn_select_add,   lc_loop_hooks_add,    lc_trio_run_add,
-                                      lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add};
-    for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
-        if (add[i](module) != 0) {
-            return -1;
-        }
+                                      lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add,
+                                      lc_keeper_page_add,     lc_keeper_line_add,    lc_calls_add,          lc_start_add};
+    int failed = 0;
+    for (size_t i = 0; failed == 0 && i < sizeof add / sizeof *add; i++) {
+        failed = add[i](module);
     }
-    return 0;
+    return failed;
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -7,7 +7,7 @@
 
 #include "core/clock/clock.h"
 #include "core/watchdog/futex.h"
-#include "core/watchdog/own_signals.h"
+#include "core/host/own_signals.h"
 #include "module/thread_lane.h"
 
 static const char capsule_name[] = "loopcanary.thread";
@@ -51,7 +51,7 @@ static void drop_handle(PyObject *capsule)
     }
 }
 
-static int start(quiet_thread *thread)
+int lc_quiet_thread_start(void *(*run_it)(void *), void *argument)
 {
     pthread_t id;
     pthread_attr_t attributes;
@@ -62,7 +62,7 @@ static int start(quiet_thread *thread)
     }
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     lc_own_signals_begin(&before);
-    error = pthread_create(&id, &attributes, run, thread);
+    error = pthread_create(&id, &attributes, run_it, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return error;
@@ -82,7 +82,7 @@ PyObject *lc_start_thread(PyObject *Py_UNUSED(module), PyObject *function)
     }
     thread->function = Py_NewRef(function);
     atomic_store(&thread->owners, 2);
-    const int error = start(thread);
+    const int error = lc_quiet_thread_start(run, thread);
     if (error != 0) {
         Py_CLEAR(thread->function);
         let_go(thread);

@@ -10,6 +10,10 @@
  * the interpreter at the latest, as daemon threads do. OSError where the system gives no thread. */
 PyObject *lc_start_thread(PyObject *module, PyObject *function);
 
+/* Runs run(argument) on a detached thread with the program's signals blocked, and a stack on which Python can run. 0 or an errno. Any thread,
+ * without the GIL. */
+int lc_quiet_thread_start(void *(*run)(void *), void *argument);
+
 /* join_thread(handle, timeout_s) -> bool: waits without the GIL; whether the thread has ended. */
 PyObject *lc_join_thread(PyObject *module, PyObject *args);
 

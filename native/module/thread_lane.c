@@ -7,6 +7,7 @@
 #include "core/lane/lane_reading.h"
 #include "core/lane/long_work.h"
 #include "probes/hooks/raised.h"
+#include "probes/methods/tracer.h"
 
 #if PY_VERSION_HEX < 0x030D0000
 #define Py_IsFinalizing _Py_IsFinalizing
@@ -37,6 +38,7 @@ static void close_lane(PyObject *capsule)
         lc_lane_note_sched(lane);
         LC_STORE(lane->closed_ns, lc_now_ns());
         LC_RELEASE(lane->state, LC_LANE_CLOSED);
+        lc_calls_thread_ends(LC_LOAD(lane->tid));
     }
     if (lc_own_lane.lane == owner->lane) {
         /* A C thread may outlive its thread state and come back with another (PyGILState_Ensure). */
@@ -252,5 +254,6 @@ lc_lane *lc_thread_lane_open(const char *loop_kind)
     }
     LC_RELEASE(lane->state, LC_LANE_ACTIVE);
     lc_own_lane.lane = lane;
+    lc_calls_thread_is_watched();
     return lane;
 }

@@ -7,6 +7,8 @@ the cause, and keeps the evidence even if the process is killed during the stall
 or, with no change to the program, `loopcanary run app.py`. See README.md and docs/.
 
 Importing this package imports nothing else; `install` does.
+
+PYTEST_DONT_REWRITE: or pytest, which loads a plugin of ours, warns where this is loaded before it.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ _fork_is_hooked = False
 _canary: Canary | None = None
 _when_used: Callable[[], None] | None = None
 """Starts the engine where it waits for a loop that may never come."""
+_begun_ns = 0
+"""When the startup hook ran, monotonic; 0: the program called `install`."""
 _variables: dict[str, str | None] = {}
 """The environment before the settings in force were put into it, for children."""
 
@@ -70,6 +74,7 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
             if _canary is None:
                 return None
             _tell_children(_canary)
+            _canary.begun_ns = _begun_ns
         # A child process starts its engine when it runs a loop. The program itself starts it now, before any
         # of its own code has run.
         if not _from_startup or _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid()):
@@ -97,7 +102,7 @@ def uninstall() -> None:
 def _tell_children(canary: Canary) -> None:
     """Puts the settings and the store in force into the environment, for children that start Python anew."""
     from loopcanary.config import settings_as_environment
-    from loopcanary.reporters.whose_stderr import STDERR, own_stderr
+    from loopcanary.whose_stderr import STDERR, own_stderr
 
     told = settings_as_environment(canary.config)
     if canary.config.follow_children:
@@ -142,6 +147,9 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
     from loopcanary.registry import REGISTRY
 
     REGISTRY.add_interceptor(interceptor)
+    canary = _canary
+    if canary is not None:
+        canary.take_over()
     return interceptor
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import loopcanary
 
@@ -26,7 +27,7 @@ TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.probes.on_import import ImportWatch
+    from loopcanary.probes import ImportWatch
 
 _TOOL_MODULES = frozenset({"build", "ensurepip", "loopcanary", "pip", "uv", "venv", "virtualenv"})
 _TOOL_SCRIPTS = frozenset({"__pip-runner__", "_in_process", "loopcanary", "uv", "virtualenv"})
@@ -46,18 +47,20 @@ def start() -> None:
     there may be no reader; LOOPCANARY_DEBUG=1 prints it there too.
     """
     global _called, _waiting  # noqa: PLW0603 - once a process
+    begun_ns = time.monotonic_ns()
     if "LOOPCANARY_RUN_STDERR" not in os.environ:
-        from loopcanary.reporters.whose_stderr import tell_children
+        from loopcanary.whose_stderr import tell_children
 
         tell_children(os.environ)
     asked_for = os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
     if _called or (is_tool(sys.orig_argv) and not asked_for):
         return
     _called = True
+    loopcanary._begun_ns = begun_ns  # noqa: SLF001 - the same package
     if asked_for:
         _begin()
         return
-    from loopcanary.probes.on_import import ImportWatch
+    from loopcanary.probes import ImportWatch
     from loopcanary.registry import awaited
 
     loopcanary._when_used = begin_now  # noqa: SLF001 - the same package

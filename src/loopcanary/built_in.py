@@ -73,12 +73,61 @@ class Library:
 
 
 class Kind:
-    """What the parts ask about one kind of issue."""
+    """What the parts ask about one kind of issue. All but words and `place` may be `module:object`, loaded
+    when needed. Most are functions, and None where the kind has no such thing, or has it as most kinds do."""
 
-    __slots__ = (
-        *("after", "evidence", "figures", "fitted", "identity", "list_words"),
-        *("parts", "place", "title", "tree", "type", "why", "words"),
+    FUNCTIONS = (
+        *("after", "evidence", "figures", "fitted", "grouped", "identity", "in_full", "lead", "notice"),
+        *("packed", "page", "parts", "title", "tree", "unpacked", "why"),
     )
+    __slots__ = (*FUNCTIONS, "list_words", "noun", "place", "type", "words")
+
+    type: object
+    """The frozen dataclass of its issues, below model.IssueFacts; its `kind` is the registered name. A text
+    field that is not one of IssueFacts is redacted as a name."""
+    words: str
+    """What people call one issue."""
+    list_words: str
+    """What they call many."""
+    noun: str
+    """What issues of a bug are counted as."""
+    place: str
+    """Of issues that are judged from the stalls in them: the field that says where they were seen, which is
+    their bug where no stall was. Empty: a tracer reports them."""
+    lead: object
+    """Called with an issue: document.parts.Piece, what its headline begins with; else words and length."""
+    notice: object
+    """Called with an issue: title and reason in a notification, two lines."""
+    in_full: object
+    """Called with the first issue of a bug, the terminal's look, and words for the process: its text on the
+    console, where its bugs are then counted and summed up; else a line."""
+    evidence: object
+    """Called with an issue: its figures against their limits, sentences."""
+    why: object
+    """Called with an issue: blocks of a document, its place, cause and evidence."""
+    figures: object
+    """Called with an issue: document.parts.Facts, labelled figures of its own."""
+    parts: object
+    """Called with an issue: blocks that follow its facts."""
+    tree: object
+    """Called with an issue: ui.pages.trees.IssueTree, which its page shows in place of `parts`."""
+    page: object
+    """Called with an issue: ui.pages.stall.StallSections, which its page shows in place of `parts`."""
+    after: object
+    """Called with an issue: blocks that follow its stacks."""
+    title: object
+    """Called with an issue that has none, as its tracer left it out or it was redacted: one line."""
+    identity: object
+    """Called with an issue: what is the same for the same bug, texts `name=value`."""
+    grouped: object
+    """Called with an issue: the parts of its fingerprint, texts `name=value`; else `place` or `identity`."""
+    fitted: object
+    """Called with an issue that a tracer reported, and the session: the issue cut to size and completed.
+    ValueError: it is refused."""
+    packed: object
+    """Called with an issue: a dict, as which a store keeps it; else as in JSON."""
+    unpacked: object
+    """Called with such a dict: the issue. ValueError: it is none."""
 
     def __init__(
         self,
@@ -86,50 +135,24 @@ class Kind:
         *,
         words: str,
         list_words: str = "",
-        evidence: object = None,
-        why: object = None,
-        figures: object = None,
-        parts: object = None,
-        tree: object = None,
-        after: object = None,
+        noun: str = "issue",
         place: str = "",
-        title: object = None,
-        identity: object = None,
-        fitted: object = None,
+        **functions: object,
     ) -> None:
-        """What is known of a kind. All but words and `place` may be `module:object`, loaded when needed.
+        """What is known of a kind; `list_words` are `words` where none are given.
 
-        Args:
-            type: The frozen dataclass of its issues, below model.IssueFacts; its `kind` is the registered
-                name. A text field that is not one of IssueFacts is redacted as a name.
-            words: What people call one issue.
-            list_words: What they call many; empty: as `words`.
-            evidence: Called with an issue: its figures against their limits, sentences.
-            why: Called with an issue: blocks of a document, its place, cause and evidence; None: as for most.
-            figures: Called with an issue: document.parts.Facts, labelled figures of its own.
-            parts: Called with an issue: blocks that follow its facts.
-            tree: Called with an issue: ui.pages.trees.IssueTree, which its page shows in place of `parts`.
-            after: Called with an issue: blocks that follow its stacks.
-            place: Of issues that are judged from the stalls in them: the field that says where they were
-                seen, which is their bug where no stall was. Empty: a tracer reports them.
-            title: Called with an issue that has none, as its tracer left it out or it was redacted: one line.
-            identity: Called with an issue: what is the same for the same bug, texts `name=value`.
-            fitted: Called with an issue that a tracer reported, and the session: the issue cut to size and
-                completed. ValueError: it is refused.
+        Raises:
+            TypeError: There is no such function.
         """
         self.type = type
         self.words = words
         self.list_words = list_words or words
-        self.evidence = evidence
-        self.why = why
-        self.figures = figures
-        self.parts = parts
-        self.tree = tree
-        self.after = after
+        self.noun = noun
         self.place = place
-        self.title = title
-        self.identity = identity
-        self.fitted = fitted
+        for name in self.FUNCTIONS:
+            setattr(self, name, functions.pop(name, None))
+        if functions:
+            raise TypeError(f"a kind has no {', '.join(functions)}")
 
 
 _P = "loopcanary.probes"
@@ -147,13 +170,13 @@ _LOOPS = (
     _loop(
         "asyncio",
         "asyncio.base_events",
-        "asyncio.probe:AsyncioProbe",
+        "asyncio:AsyncioProbe",
         "asyncio.portable:PortableAsyncioProbe",
     ),
     _loop("uvloop", "uvloop.loop", "uvloop.probe:UvloopProbe", "uvloop.portable:PortableUvloopProbe"),
     _loop("pygame", "pygame", "pygame.probe:PygameProbe", "pygame.probe:PygameProbe"),
-    _loop("gevent", "gevent.hub", "gevent.probe:GeventProbe"),
-    _loop("trio", "trio._core._run", "trio.probe:TrioProbe", "trio.portable:PortableTrioProbe"),
+    _loop("gevent", "gevent.hub", "gevent:GeventProbe"),
+    _loop("trio", "trio._core._run", "trio:TrioProbe", "trio.portable:PortableTrioProbe"),
     _loop("qt", _QT, "qt.probe:QtProbe", "qt.portable:PortableQtProbe"),
     _loop("twisted", "twisted.internet.base", "twisted.probe:TwistedProbe", "twisted.probe:TwistedProbe"),
     _loop("tk", "tkinter", "tk.probe:TkProbe", "tk.portable:PortableTkProbe"),
@@ -193,10 +216,20 @@ _KINDS: dict[str, Any] = {
     "stall": Kind(
         "loopcanary.model:Stall",
         words="stall",
+        noun="stall",
+        lead="loopcanary.document.verdict:severity",
+        notice="loopcanary.notifications.notice:stall_words",
+        in_full="loopcanary.reporters.blocks:stall_block",
+        evidence=f"{_W}:of_stall",
         why=f"{_R}.stall:why",
         figures=f"{_R}.stall:figures",
         parts=f"{_R}.stall:parts",
         after=f"{_R}.stall:after",
+        tree="loopcanary.ui.pages.trees:traced_tree",
+        page="loopcanary.ui.pages.stall:sections",
+        grouped="loopcanary.assembly.explanations:stall_parts",
+        packed="loopcanary.store.packing:pack",
+        unpacked="loopcanary.store.packing:unpack",
     ),
     "jank": Kind(
         "loopcanary.model:Jank",
@@ -253,7 +286,7 @@ _KINDS: dict[str, Any] = {
 _CAUSES: dict[str, Any] = {
     name: f"loopcanary.diagnosis.causes.{name}:find_{name}"
     for name in (  # in the order in which they are asked: diagnosis.causes says why
-        *("host", "garbage", "burst", "gil", "imports", "dns", "terminal", "child"),
+        *("host", "garbage", "burst", "own", "gil", "imports", "dns", "terminal", "child"),
         *("sleep", "lock", "network", "disk", "native", "compute", "unknown"),
     )
 }
@@ -272,7 +305,17 @@ _REPORTERS: dict[str, Any] = {
 }
 _EXPORTERS: dict[str, Any] = {
     name: f"loopcanary.exporters.as_{name}:FORMAT"
-    for name in ("perfetto", "chrome", "firefox", "speedscope", "pprof", "collapsed", "csv", "jsonl")
+    for name in (
+        "perfetto",
+        "chrome",
+        "firefox",
+        "speedscope",
+        "pprof",
+        "collapsed",
+        "csv",
+        "jsonl",
+        "matrix",
+    )
 }
 
 _TRACERS: dict[str, Any] = {  # of what probes see; made for the first one that reports it

@@ -7,12 +7,14 @@ Ours are short, for the most part on threads of our own, and are to be what they
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def unpatched(module: str, name: str) -> Any:
     """AttributeError where the module has no such name."""
     monkey = sys.modules.get("gevent.monkey")
     get_original = getattr(monkey, "get_original", None)  # None while it is being imported
-    return get_original(module, name) if get_original is not None else getattr(import_module(module), name)
+    return getattr(__import__(module), name) if get_original is None else get_original(module, name)

@@ -9,7 +9,7 @@ from tests.store.samples import session
 
 from loopcanary.assembly import doctor_rights
 from loopcanary.assembly.doctor_rights import rights_facts
-from loopcanary.engine.descriptors import allowed_descriptors
+from loopcanary.engine import allowed_descriptors
 from loopcanary.model import Config
 from loopcanary.store import Store
 
@@ -56,6 +56,12 @@ def test_enough_descriptors_are_no_row(rows, monkeypatch):
     assert allowed_descriptors() > 0
     monkeypatch.setattr(doctor_rights, "allowed_descriptors", lambda: 256)
     assert "descriptors" not in rows()
+
+
+@pytest.mark.parametrize(("left_mb", "status"), [(63, "problem"), (64, None), (None, None)])
+def test_little_address_space_is_named(rows, monkeypatch, left_mb, status):
+    monkeypatch.setattr(doctor_rights, "address_space_left_mb", lambda: left_mb)
+    assert rows().get("address space", (None,))[0] == status
 
 
 def test_what_the_latest_run_lost_is_named(rows, tmp_path):

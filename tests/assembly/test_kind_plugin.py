@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +12,20 @@ import pytest
 from tests.assembly.lock_waits import KIND, LockWait
 from tests.bundles.samples import NOW
 from tests.notifications.test_words import told
+from tests.reporters.test_console import Screen
 from tests.store.samples import BEGAN, JANK, MS, SESSION, STALL, S
 from tests.ui.conftest import client_of, let_in
 
 from loopcanary import registry
+from loopcanary.assembly.explanations import why_grouped
 from loopcanary.bundles import read_bundle
 from loopcanary.cli import main
+from loopcanary.document.parts import Piece
 from loopcanary.model import Cause
 from loopcanary.model.search import OTHERS, IssueQuery
+from loopcanary.reporters.console import ConsoleReporter
 from loopcanary.store import Retention, Store
+from loopcanary.wire import issue_from_wire, to_wire
 
 WAIT = LockWait(
     id="s1-lock-wait-1",
@@ -206,3 +212,52 @@ def test_pages_without_the_plugin_list_the_others(unplugged: Store):
     assert answer.status_code == 200
     assert JANK.title in answer.text
     assert WAIT.title not in answer.text
+
+
+IN_FULL = registry.Kind(
+    LockWait,
+    words="lock wait",
+    noun="wait",
+    lead=lambda issue: Piece(f"a wait of {issue.waited_ns // MS} ms"),
+    notice=lambda issue: (f"waited for {issue.lock}", "a lock"),
+    in_full=lambda issue, *_: f"{issue.lock} was held\n",
+    grouped=lambda issue: (f"of={issue.lock}",),
+    packed=lambda issue: {**to_wire(issue), "lock": issue.lock[::-1]},
+    unpacked=lambda packed: issue_from_wire({**packed, "lock": packed["lock"][::-1]}),
+)
+
+
+@pytest.fixture
+def in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry.REGISTRY, "_own", {})
+    registry.REGISTRY.add(registry.KINDS, "lock-wait", IN_FULL)
+
+
+@pytest.mark.usefixtures("in_full")
+def test_it_may_have_every_word_that_a_stall_has(folder: Path, capsys: pytest.CaptureFixture[str]):
+    assert told(WAIT).lines[0] == "a lock"
+    assert told(WAIT).title == "waited for orders_lock"
+    assert why_grouped(WAIT, ()) == ("of=orders_lock",)
+    made = Store(folder, retention=Retention(age_ns=1 << 62))
+    made.put([SESSION], [WAIT])
+    assert made.reader.issue(WAIT.id) == WAIT
+    made.close()
+    with sqlite3.connect(folder / "loopcanary.db") as database:
+        [(payload,)] = database.execute("SELECT payload FROM payloads")
+    database.close()
+    assert "kcol_sredro" in payload
+    shown = said(capsys, "show", WAIT.fingerprint)
+    assert "a wait of 3900 ms" in shown
+    assert "4.00 s in 1 wait" in shown
+
+
+@pytest.mark.usefixtures("in_full")
+def test_its_bugs_are_counted_on_the_console():
+    screen = Screen()
+    console = ConsoleReporter(terminal=screen, announce_clean=False)
+    for number in range(2):
+        console.report(replace(WAIT, id=f"s1-{number}"), number)
+    console.close(SESSION, ())
+    first, last = screen.blocks[0], screen.blocks[-1]
+    assert first == "orders_lock was held\n"
+    assert "8.00 s" in last

@@ -17,7 +17,8 @@ import pytest
 from tests.cli.conftest import LOOPCANARY
 from tests.store.samples import ISSUES, KILLED, SESSION, STALL, hostile_stall, session, stall
 
-from loopcanary.cli import COMMANDS, main
+from loopcanary.cli import main
+from loopcanary.cli.command_line import COMMANDS
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import Recovery, Retention, Store, StoreError
 
@@ -83,7 +84,7 @@ BAD_USE = {
     "an empty name": ["run", "--name=", "app.py"],
     "an empty package": ["run", "--concern", " ", "app.py"],
     "an empty thing to ignore": ["run", "--ignore", "", "app.py"],
-    "methods, which are to come": ["run", "--methods", "shop", "app.py"],
+    "an empty package of methods": ["run", "--methods", "", "app.py"],
     "an empty store to report from": ["report", "--store", ""],
     "an empty session": ["report", "--session", ""],
     "an empty text": ["report", "--text", ""],
@@ -116,8 +117,8 @@ def test_what_is_wrong_with_an_option_names_the_option(capsys: Captured) -> None
     assert "loopcanary: option --threshold: '100' is no duration" in told(capsys)
     main(["notify", "--from", "soon"])
     assert "loopcanary: option --from: 'soon' is no duration" in told(capsys)
-    main(["run", "--methods", "shop", "app.py"])
-    assert "--methods is not there yet: it comes with a later version" in told(capsys)
+    main(["run", "--methods-ring", "much", "app.py"])
+    assert "loopcanary: option --methods-ring: 'much' is no size" in told(capsys)
 
 
 def test_the_help_loads_nothing_heavy(loopcanary: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -127,6 +128,19 @@ def test_the_help_loads_nothing_heavy(loopcanary: Callable[..., subprocess.Compl
     assert (
         loaded & {"rich.console", "sqlite3", "asyncio", "loopcanary.engine", "loopcanary.diagnosis"} == set()
     )
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    "command",
+    [["--version"], ["top", "--once"], ["export", "--format", "csv"]],
+    ids=" ".join,
+)
+def test_closed_streams_are_no_error(place: Path, package_path: Path, command: list[str]) -> None:
+    shell = ["sh", "-c", 'exec "$@" <&- >&-', "sh", sys.executable, "-c", LOOPCANARY, *command]
+    environment = {**os.environ, "PYTHONPATH": str(package_path)}
+    done = subprocess.run(shell, cwd=place, env=environment, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_reader_that_leaves_is_no_error(filled: Store, place: Path, package_path: Path) -> None:

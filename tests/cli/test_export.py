@@ -14,6 +14,7 @@ import pytest
 from tests.store.samples import BEGAN, KILLED, SESSION, STALL, S
 
 from loopcanary.cli import main
+from loopcanary.registry import EXPORTERS, REGISTRY
 from loopcanary.store import Store
 
 WORKER = replace(
@@ -139,3 +140,10 @@ def test_a_pipe_gets_the_bytes(loopcanary: Callable[..., CompletedProcess[str]])
     done = loopcanary("export", "--format", "csv")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 4
+
+
+def test_every_format_is_in_its_help_and_on_its_page(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--help"]) == 0
+    told = capsys.readouterr().out, (tree / "docs" / "export.md").read_text(encoding="utf-8")
+    names = [one.name for one in REGISTRY.of(EXPORTERS) if one.is_built_in]
+    assert [name for name in names if not all(name in text for text in told)] == []

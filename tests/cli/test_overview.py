@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +14,8 @@ import click
 import pytest
 from tests.store.samples import KILLED, SESSION, STALL
 
-from loopcanary.cli import COMMANDS, cli, main
+from loopcanary.cli import main
+from loopcanary.cli.command_line import COMMANDS, cli
 from loopcanary.cli.overview import EXAMPLES, SECTIONS
 from loopcanary.store import Retention, Store
 
@@ -160,3 +164,19 @@ def test_a_store_is_an_argument_or_an_option(
     assert capsys.readouterr().out == as_argument
     assert main([*arguments, folder, "--store", folder]) == 0
     assert capsys.readouterr().out == as_argument
+
+
+AS_BEFORE_8_4 = """
+import click
+class ParamType(click.ParamType):
+    name = "as of an older click: ParamType[...] raises"
+click.ParamType = ParamType
+from loopcanary.cli.command_line import COMMANDS, cli
+for name in COMMANDS:
+    assert cli.get_command(click.Context(cli), name)
+"""
+
+
+def test_commands_need_no_newer_click(package_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(package_path)}
+    subprocess.run([sys.executable, "-c", AS_BEFORE_8_4], env=environment, check=True)

@@ -23,7 +23,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 SHOW = """
 import json, os, sys
-print(json.dumps({"argv": sys.argv, "path0": sys.path[0], "name": __name__, "flags": list(sys.flags),
+print(json.dumps({"argv": sys.argv, "orig_argv": sys.orig_argv, "path0": sys.path[0],
+                  "name": __name__, "flags": list(sys.flags),
                   "bootstrap": [p for p in sys.path if "_bootstrap" in p],
                   "main": __file__ if "__file__" in dir() else None}))
 """
@@ -125,6 +126,13 @@ def test_a_program_sees_what_it_sees_under_python(
     assert watched.stderr == under_python.stderr
 
 
+def test_flags_of_the_environment_are_passed_on(loopcanary: Run, place: Path, package_path: Path) -> None:
+    flags = {"PYTHONOPTIMIZE": "1", "PYTHONDEVMODE": "1", "PYTHONWARNINGS": "error::UserWarning"}
+    code = "import sys; print(sys.flags, sys.warnoptions, sys._xoptions, sys.orig_argv)"
+    expected = python(place, "-c", code, PYTHONPATH=str(package_path), **flags).stdout
+    assert loopcanary("run", "--quiet", "-c", code, **flags).stdout == expected
+
+
 def test_interpreter_flags_are_passed_on(loopcanary: Run, place: Path, package_path: Path) -> None:
     flags = ("-O", "-X", "dev", "-W", "error::UserWarning", "-B")
     code = "import sys; print(sys.flags, sys.warnoptions, sys._xoptions)"
@@ -195,12 +203,6 @@ def test_a_program_runs_with_closed_streams(
     done = subprocess.run(shell, cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 7
     assert (place / "closed").read_text() == str(closed.count("-"))
-
-
-def test_a_command_ends_well_without_stdout(place: Path, package_path: Path) -> None:
-    shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", LOOPCANARY, "--version"]
-    environment = {**os.environ, "PYTHONPATH": str(package_path)}
-    assert subprocess.run(shell, cwd=place, env=environment, check=False).returncode == 0
 
 
 def test_options_travel_in_the_environment(loopcanary: Run, place: Path) -> None:
@@ -365,6 +367,18 @@ def test_a_failing_sitecustomize_fails_as_under_python(loopcanary: Run, place: P
     watched = loopcanary("run", "--quiet", "-c", "print(1)", PYTHONPATH=path)
     assert watched.stdout == python(place, "-c", "print(1)", PYTHONPATH=path).stdout == "1\n"
     assert "does_not_exist_anywhere" in watched.stderr
+
+
+def test_sys_path_is_final_before_threads_of_ours_import(
+    place: Path, tmp_path: Path, package_path: Path
+) -> None:
+    (tmp_path / "loopcanary").mkdir()
+    (tmp_path / "loopcanary" / "__init__.py").touch()
+    startup = "import sys\ndef start(): print([p for p in sys.path if '_bootstrap' in p])\n"
+    (tmp_path / "loopcanary" / "_startup.py").write_text(startup)
+    path = os.pathsep.join([str(package_path / "loopcanary" / "_bootstrap"), str(tmp_path)])
+    shown = python(place, "-c", "", PYTHONPATH=path, LOOPCANARY="1").stdout
+    assert shown.splitlines()[-1] == "[]"  # an installed .pth file calls it, too, and before
 
 
 def test_children_are_started_as_ever(loopcanary: Run) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.config import FIELDS
-from loopcanary.config.loading import resolve
+from loopcanary.config import FIELDS, resolve
 
 _DOCS = Path(__file__).parents[2] / "docs"
 _PAGES = ("settings.md", "settings-store.md")

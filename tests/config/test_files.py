@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.config import ConfigError
+from loopcanary.config import ConfigError, resolve
 from loopcanary.config.files import find_settings_file
-from loopcanary.config.loading import resolve
 
 _SOURCE = Path(__file__).parents[2] / "src"
 
@@ -26,7 +25,7 @@ def threshold(folder):
 
 
 def test_no_file_is_no_file(tmp_path):
-    assert find_settings_file(tmp_path) is None or not find_settings_file(tmp_path).path.is_relative_to(
+    assert find_settings_file(tmp_path) is None or not Path(find_settings_file(tmp_path).path).is_relative_to(
         tmp_path
     )
 

@@ -156,6 +156,11 @@ PLACED = [
         "(its callers, too) and " + REPLACE,
     ),
     Placed(
+        "through a function of a package",
+        ("time.sleep(0.3)", "reader/feed.py:read", "self.check()"),
+        "In `through` (app.py:32) use `await asyncio.to_thread(self.check)`.",
+    ),
+    Placed(
         "the loop called it back",
         ("time.sleep(0.3)",),
         "Let `audit` start a task (`asyncio.create_task(...)`), since it cannot await; in the task, "
@@ -607,6 +612,50 @@ def test_a_function_that_samples_reached_frees_what_it_made():
     freeing = stack(inside(source, "books.summary(3)"))
     assert FREES in judged(evidence(samples(*[inner] * 5, *[freeing] * 9, **RUNS)), source).advice
     assert judged(evidence(samples(*[freeing] * 14, **RUNS)), source).advice == IN_PROCESS
+
+
+PAGE = """\
+class Page:
+    def __init__(self):
+        self.body = ""
+
+    def build(self, rows):
+        text, count, page = "", 0, ""
+        line: str = f""
+        for row in rows:
+            self.body += row
+            self.body = self.body + row.head + row.foot
+            line += row
+            count += row
+            rows += [row]
+            count = count + len(row)
+            key = "row" + row
+            rest += "\\n"
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "grows"),
+    [
+        ("self.body += row", True),
+        ("self.body + row.head", True),
+        ("self.body + row.head + row.foot", True),
+        ("line += row", True),
+        ('rest += "\\n"', True),
+        ("count += row", False),
+        ("rows += [row]", False),
+        ("count + len(row)", False),
+        ('"row" + row', False),
+    ],
+)
+def test_a_text_that_grows_in_a_loop_is_joined_once(call, grows):
+    here = stack(inside(PAGE, call))
+    says = "Collect the parts in a list and join them once, after the loop: each `+` copies the whole text."
+    stall = judged(evidence(samples(*[here] * 12, **RUNS)), PAGE)
+    assert stall.cause is Cause.CPU
+    assert (stall.advice == says) is grows
+    elsewhere = [stack(inside(PAGE, "count += row"))] * 12
+    assert judged(evidence(samples(*[here] * 9, *elsewhere, **RUNS)), PAGE).advice != says
 
 
 def test_a_polling_loop_is_counted():

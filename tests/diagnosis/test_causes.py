@@ -940,8 +940,8 @@ def shifted(taken: tuple[Sample, ...], by: int) -> tuple[Sample, ...]:
 def test_each_holder_of_the_gil_has_its_share():
     waits = {"syscall": "futex", "gil": GilState.OTHER, "waits_for_gil": True}
     here = at_call("json.loads(body)")
-    first = samples(*[here] * 8, **waits, **held_by(71, "crunch"))
-    second = shifted(samples(*[here] * 2, **waits, **held_by(72, "count")), 8)
+    first = samples(*[here] * 9, **waits, **held_by(71, "crunch"))
+    second = shifted(samples(here, **waits, **held_by(72, "count")), 9)
     names = ((71, "worker-1"), (72, "worker-2"))
     stall = judged(evidence((*first, *second), thread_names=names), SOURCE)
     assert stall.cause is Cause.GIL
@@ -949,7 +949,7 @@ def test_each_holder_of_the_gil_has_its_share():
         ("worker-1", "crunch"),
         ("worker-2", "count"),
     ]
-    assert stall.holders[0].share == pytest.approx(0.75, abs=0.1)
+    assert stall.holders[0].share == pytest.approx(0.88, abs=0.1)
     assert stall.holder == stall.holders[0]
     assert stall.title == "GIL held by worker-1 in crunch (jobs.py:12)"
     assert any(sentence.startswith("Also held by worker-2 in count") for sentence in stall.evidence)
@@ -1283,6 +1283,21 @@ def test_a_gap_in_which_nothing_ran_is_the_hosts():
     assert (stall.cause, stall.title) == (Cause.HOST, "the process was stopped or frozen")
     assert "For 400 ms neither the thread nor the watchdog ran" in " ".join(stall.evidence)
     assert "what stopped the process" in stall.advice
+
+
+def test_an_unseen_stall_on_a_crowded_machine_is_no_certain_stop():
+    crowded = (
+        HostReading(at_ns=0, system_busy_ns=0, system_total_ns=0),
+        HostReading(at_ns=600 * MS, system_busy_ns=1190 * MS, system_total_ns=1200 * MS),
+    )
+    before = ThreadReading(at_ns=0, kernel=kernel("R", on_cpu=0, queue=0))
+    unseen = evidence(lasted_ms=600, before=before, end_cpu_ns=3 * MS)
+    stall = judged(replace(unseen, host=crowded), SOURCE)
+    assert (stall.cause, stall.title) == (Cause.HOST, "runnable, but given no CPU by the host")
+    assert "the watchdog found no core" in " ".join(stall.evidence)
+    calm = judged(unseen, SOURCE)
+    assert calm.title == "the process was stopped or frozen"
+    assert calm.confidence > stall.confidence
 
 
 def test_a_gap_in_which_the_thread_computed_is_the_watchdogs_own():

@@ -96,7 +96,7 @@ def test_the_fingerprint_differs(title, stall):
 
 
 def test_it_is_versioned_and_explained():
-    assert BASE.fingerprint.startswith("4:")
+    assert BASE.fingerprint.startswith("5:")
     assert len(BASE.fingerprint) == 14
     assert explain(BASE, PATHS) == (
         "scope=callback",
@@ -106,9 +106,9 @@ def test_it_is_versioned_and_explained():
     )
 
 
-def test_version_four_gives_what_it_always_gave():
+def test_version_five_gives_what_it_always_gave():
     # Stores hold these: another value needs another version.
-    assert BASE.fingerprint == "4:4c9503c6b1ee"
+    assert BASE.fingerprint == "5:4c9503c6b1ee"
 
 
 def test_a_host_without_the_source_gives_the_same():
@@ -164,6 +164,14 @@ CALLS_IN_CALLS = (
 )
 
 
+GROUPING = [frame("apply", f"{SITE}/pandas/groupby.py", 9), frame("spreads")]
+CALLED_BACK = (
+    (stack(frame("spread"), *GROUPING), 4),
+    (stack(frame("max", f"{SITE}/pandas/series.py", 9), frame("spread"), *GROUPING), 8),
+    (stack(*GROUPING), 8),
+)
+
+
 A_LIBRARY = (
     (reached("read_csv(StringIO(text))", "read_low_memory", "read", "read_csv"), 13),
     (reached("read_csv(StringIO(text))", "concat", "read", "read_csv"), 2),
@@ -178,6 +186,7 @@ A_LIBRARY = (
         (TAKING_TURNS, 18),
         (CALLS_IN_CALLS, 0),
         (A_LIBRARY, 0),
+        (CALLED_BACK, 0),
         (((reached("int(text)"), 12), (reached("numbers.append(int(text))"), 8)), 0),
         (((reached("digest.update(chunk)"), 11), (reached("count += 1"), 9)), 0),
     ],
@@ -186,6 +195,7 @@ A_LIBRARY = (
         "two stacks",
         "functions that call each other",
         "a library in C and Python",
+        "a library that calls back",
         "a quick call in a loop",
         "C calls in a loop",
     ],
@@ -224,6 +234,23 @@ def test_a_gil_stall_is_its_holders():
     assert first.cause is Cause.GIL
     assert first.title == "GIL held by thread 9 in crunch (jobs.py:12)"
     assert first.fingerprint == second.fingerprint
+
+
+@pytest.mark.parametrize(("resizes", "of_both"), [(12, True), (6, True), (18, False)])
+def test_threads_that_hold_the_gil_alike_are_one_bug(resizes, of_both):
+    def held(count, tid, function):
+        holder = Stack(frames=(frame(function, "/srv/app/jobs.py", tid),))
+        waits = {"waits_for_gil": True, "gil": GilState.OTHER, "holder_tid": tid, "holder_stack": holder}
+        return samples(*[stack(frame("handler", APP, 3))] * count, syscall="futex", **waits)
+
+    taken = (*held(resizes, 11, "resize"), *held(20 - resizes, 12, "index"))
+    placed = tuple(replace(one, at_ns=(1 + number) * 10 * MS) for number, one in enumerate(taken))
+    stall = judged(evidence(placed, thread_names=((11, "resizer"), (12, "indexer"))))
+    resize = ("holder.file=jobs.py", "holder.function=resize")
+    index = ("holder.file=jobs.py", "holder.function=index")
+    assert explain(stall, PATHS) == ("cause=gil", *(index if of_both else ()), *resize)
+    first, second = "indexer in index (jobs.py:12)", "resizer in resize (jobs.py:11)"
+    assert stall.title == "GIL held by " + (f"{first}, {second}" if of_both else second)
 
 
 def test_collections_strike_by_chance_and_are_one_group():

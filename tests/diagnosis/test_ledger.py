@@ -34,6 +34,17 @@ def test_a_sleeping_thread_was_blocked_all_the_time():
     )
 
 
+def test_sleep_that_the_kernel_counts_as_waiting_is_sleep():
+    seen = evidence(samples(*ASLEEP))
+    counted = [
+        replace(sample, kernel=replace(sample.kernel, run_queue_ns=sample.at_ns)) for sample in seen.samples
+    ]
+    ledger, weights = ledger_of(replace(seen, samples=tuple(counted)))
+    assert ledger.run_queue_ns <= weights.duration_ns / 4
+    assert ledger.blocked_ns >= weights.duration_ns * 3 / 4
+    assert ledger.error_ns >= weights.duration_ns / 2  # the counter and the samples deny each other
+
+
 def test_a_running_thread_was_on_the_cpu():
     ledger, weights = ledger_of(evidence(samples(*ASLEEP, running=True)))
     assert (ledger.on_cpu_ns, ledger.blocked_ns) == (weights.duration_ns, 0)

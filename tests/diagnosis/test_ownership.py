@@ -11,7 +11,7 @@ import loopcanary
 from loopcanary.diagnosis import CodePaths
 from loopcanary.diagnosis.code.code_paths import captured
 from loopcanary.diagnosis.code.ownership import Owner, Ownership, module_name, portable_path
-from loopcanary.engine import drain
+from loopcanary.engine.in_process import drain
 
 PLACES = CodePaths(
     stdlib=("/usr/lib/python3.11",),
@@ -48,7 +48,7 @@ PLACES = CodePaths(
         ("memory:0x7f46a7902f90", Owner.SYNTHETIC),
         ("/srv/app/bin/serve", Owner.OWN),
         ("/srv/app/site.wsgi", Owner.OWN),
-        ("/srv/venv/lib/python3.11/site-packages/loopcanary/engine/drain.py", Owner.OURS),
+        ("/srv/venv/lib/python3.11/site-packages/loopcanary/engine/in_process/drain.py", Owner.OURS),
         ("/srv/venv/lib/python3.11/site-packages/loopcanary_plugin/x.py", Owner.INSTALLED),
     ],
 )
@@ -58,7 +58,7 @@ def test_owner_by_place(file, owner):
 
 def test_without_any_known_path_the_usual_places_tell():
     ownership = Ownership(CodePaths())
-    assert ownership.of(f"{SITE}/loopcanary/engine/drain.py") is Owner.OURS
+    assert ownership.of(f"{SITE}/loopcanary/engine/in_process/drain.py") is Owner.OURS
     assert ownership.of(f"{SITE}/requests/api.py") is Owner.INSTALLED
     assert ownership.of(f"{STDLIB}/json/decoder.py") is Owner.STDLIB
     assert ownership.of(APP) is Owner.OWN

@@ -50,3 +50,13 @@ def test_every_path_of_the_tree_exists(page: Path) -> None:
         r"`((?:native|src|tests|tools|benchmarks|examples)/[\w./-]+)`", page.read_text(encoding="utf-8")
     )
     assert [path for path in named if not (TREE / path).exists()] == []
+
+
+def test_tests_that_findings_name_are_there():
+    named = set(
+        re.findall(r"[\w/]+/test_\w+\.(?:py|c)\b", (TREE / "docs/decisions/0015-findings.md").read_text())
+    )
+    assert named
+    assert {
+        name for name in named if not any((TREE / root / name).exists() for root in ("tests", "native/tests"))
+    } == set()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.cli import COMMANDS
+from loopcanary.cli.command_line import COMMANDS
 
 TREE = Path(__file__).resolve().parents[2]
 WORDS_MAX = 1_200

@@ -123,6 +123,7 @@ def test_a_fork_inside_a_callback(place):
     program = place.program(
         """
         async def main():
+            samples()  # loads what it needs, which is no part of the block
             await asyncio.sleep(0)
             pid = os.fork()
             if pid == 0:
@@ -148,6 +149,7 @@ def test_a_fork_inside_a_callback(place):
 def test_a_child_forked_in_a_callback_has_no_stall(place):
     program = place.program("""
         async def main():
+            samples()  # as above
             await asyncio.sleep(0)
             if os.fork() == 0:
                 block("child")
@@ -161,15 +163,20 @@ def test_a_child_forked_in_a_callback_has_no_stall(place):
     assert len(place.sessions()) == 1
 
 
-@pytest.mark.parametrize("engine", ["native", "portable"])
-def test_a_child_forked_by_c_code_waits_for_no_thread_of_ours(place, engine):
+@pytest.mark.parametrize(
+    ("engine", "keeper"),
+    [("native", "1"), ("native", "0"), ("portable", "0")],
+    ids=["kept", "native", "portable"],
+)
+def test_a_child_forked_by_c_code_waits_for_no_thread_of_ours(place, engine, keeper):
     program = place.program("""
         import ctypes, loopcanary
-        from loopcanary.engine.drain import Drain
+        from loopcanary.engine.in_process.drain import Drain
         stall("parent")
         canary = loopcanary._canary
+        drain = getattr(canary._engine, "drain", None)
         # One that wants the GIL in the middle of such a fork would keep it from the child.
-        assert canary._engine.drain.rest(60)
+        assert drain is None or drain.rest(60)
         canary.backend.rest(60.0)
         pid = ctypes.PyDLL(None).fork()
         if pid == 0:
@@ -177,9 +184,9 @@ def test_a_child_forked_by_c_code_waits_for_no_thread_of_ours(place, engine):
             sys.exit(0)
         assert os.waitpid(pid, 0)[1] == 0
         canary.backend.go_on()
-        canary._engine.drain.start()
+        drain is None or drain.start()
     """)
-    place.run(program, LOOPCANARY_ENGINE=engine)
+    place.run(program, LOOPCANARY_ENGINE=engine, LOOPCANARY_KEEPER=keeper)
     assert place.culprits() == ["parent"]
     assert len(place.sessions()) == 1
 
@@ -529,14 +536,17 @@ def test_what_a_worker_imports_before_it_runs_a_loop_is_no_stall(place, method):
     assert not [stall for stall in place.stalls() if any(name in str(stall.stacks) for name in modules)]
 
 
-def test_a_fork_while_another_thread_starts_the_engine(place):
+@pytest.mark.parametrize(
+    ("keeper", "module"), [("1", "kept"), ("0", "engine")], ids=["kept", "in the program"]
+)
+def test_a_fork_while_another_thread_starts_the_engine(place, keeper, module):
     """The child shall not inherit a module that is half imported, and locked by a thread that it has not."""
     program = place.program("""
         importing, forking = threading.Event(), threading.Event()
 
         class Slow:
             def find_spec(name, path=None, target=None):
-                if name == "loopcanary.assembly.engine":
+                if name == "loopcanary.assembly." + sys.argv[1]:
                     importing.set()
                     assert forking.wait(60)
                     time.sleep(0.5)  # longer than a fork waits for anything else
@@ -553,7 +563,7 @@ def test_a_fork_while_another_thread_starts_the_engine(place):
         assert os.waitpid(pid, 0)[1] == 0
         thread.join()
     """)
-    place.run(program)
+    place.run(program, module, LOOPCANARY_KEEPER=keeper)
     assert place.culprits() == ["child", "thread"]
 
 

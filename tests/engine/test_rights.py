@@ -48,11 +48,19 @@ _DROP = """
 
 
 @as_root
-def test_what_a_watched_thread_waits_in_is_read_after_a_drop(place):
+@pytest.mark.parametrize(
+    ("keeper", "effect"),
+    [
+        ("1", "keeper failed; what stalls is stored by the next report, and not told before"),
+        ("0", "store failed; while it fails stalls are shown and not stored"),
+    ],
+    ids=["kept", "in the program"],
+)
+def test_what_a_watched_thread_waits_in_is_read_after_a_drop(place, keeper, effect):
     program = place.program(_DROP + "\n    stall('before'); drop(); waits()")
-    done = place.run(program)
+    done = place.run(program, LOOPCANARY_KEEPER=keeper)
     (told,) = done.stderr.splitlines()
-    assert told.startswith("loopcanary: store failed; while it fails stalls are shown and not stored")
+    assert told.startswith(f"loopcanary: {effect}")
     assert "the program changed its user from 0 to 65534" in told
     (stall,) = [one for one in place.stalls() if one.cause is Cause.LOCK]
     assert stall.holder is not None
@@ -107,7 +115,23 @@ def test_a_sandbox_that_refuses_to_make_room(place, calls, engine, lines):
     assert session.engine == engine
 
 
-def test_a_program_with_few_descriptors_has_them_all(place):
+WAYS = {"by the environment": [], "by run": ["-m", "loopcanary", "run"]}
+
+
+def run_within(place, words, environment, limit, allowed):
+    return subprocess.run(
+        [sys.executable, *words],
+        env=environment,
+        cwd=place.folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(limit, (allowed, allowed)),
+    )
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_program_with_few_descriptors_has_them_all(place, way):
     program = place.program(
         """
         asyncio.run(asyncio.sleep(0.01))
@@ -120,19 +144,21 @@ def test_a_program_with_few_descriptors_has_them_all(place):
             print(mine)
         """
     )
-
-    def run(environment):
-        return subprocess.run(
-            [sys.executable, program],
-            env=environment,
-            cwd=place.folder,
-            capture_output=True,
-            text=True,
-            check=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)),
-        )
-
-    plain, watched = run(place.plain()), run(place.environment())
+    plain = run_within(place, [program], place.plain(), resource.RLIMIT_NOFILE, 20)
+    watched = run_within(place, [*way, program], place.environment(), resource.RLIMIT_NOFILE, 20)
     assert watched.stdout == plain.stdout
     (line,) = watched.stderr.splitlines()
     assert line.startswith("loopcanary: nothing is watched: 20 descriptors are allowed (ulimit -n)")
+
+
+@pytest.mark.skipif(
+    bool(os.environ.get("LOOPCANARY_TEST_SANITIZE")), reason="the sanitizer reserves more than that"
+)
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_program_with_little_address_space_has_it_all(place, way):
+    program = place.program("asyncio.run(asyncio.sleep(0)); print('over')")
+    done = run_within(place, [*way, program], place.environment(), resource.RLIMIT_AS, 64 << 20)
+    assert done.stdout == "over\n"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("loopcanary: nothing is watched: ")
+    assert "MB of address space are left (ulimit -v)" in line

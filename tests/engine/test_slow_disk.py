@@ -54,7 +54,7 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at)
 }
 """
 _HANG = """
-    from loopcanary.engine import native
+    from loopcanary.engine.in_process import native
     native.HANG_NS = 150_000_000
 
     async def hang(then):

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from loopcanary.engine import thread_names
-from loopcanary.engine.thread_names import ThreadNames
+from loopcanary.engine.in_process import thread_names
+from loopcanary.engine.in_process.thread_names import ThreadNames
 
 
 def run(name: str | None = None) -> threading.Thread:
@@ -113,6 +113,34 @@ def test_a_thread_that_held_a_lock_and_has_ended_is_named(place):
     """)
     place.run(program)
     assert holders(place) == {"Verwälter"}
+
+
+@pytest.mark.native
+def test_a_thread_of_a_class_with_other_texts_is_named(place):
+    program = place.program("""
+        lock, taken = threading.Lock(), threading.Event()
+
+        class Keeper(threading.Thread):
+            def __init__(self, path):
+                self.path = path
+                super().__init__(name="keeper", args=("not its name",))
+                self.label = "label"
+
+            def run(self):
+                with lock:
+                    taken.set()
+                    time.sleep(0.3)
+
+        async def main():
+            Keeper("/path").start()
+            taken.wait()
+            with lock:
+                pass
+
+        asyncio.run(main())
+    """)
+    place.run(program)
+    assert holders(place) == {"keeper"}
 
 
 @pytest.mark.native

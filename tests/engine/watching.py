@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
@@ -43,6 +47,7 @@ def {name}(seconds):
 def stall(name, seconds=0.15):
     # One callback of a loop of its own that takes too long.
     async def main():
+        samples()  # loads what it needs, which is no part of the block
         await asyncio.sleep(0)
         block(name, seconds)
     asyncio.run(main())
@@ -142,6 +147,9 @@ class Place:
         return process
 
     def end_all(self) -> None:
+        for status in self.store.glob("keeper/*.json"):
+            with suppress(OSError, ValueError, KeyError):
+                os.kill(json.loads(status.read_text(encoding="utf-8"))["pid"], signal.SIGTERM)
         for process in self._started:
             process.kill()
             process.wait()
@@ -154,6 +162,8 @@ class Place:
         opened = open_store(store or self.store)
         try:
             recover(opened)
+            while any(name.endswith(".claimed") for name in self.left_behind(store)):
+                time.sleep(0.02)  # a keeper has it in hand
             return opened.reader.issues(STALLS)[::-1]
         finally:
             opened.close()
@@ -176,7 +186,7 @@ class Place:
         with mock.patch.object(flight_files, "_FRESH_S", 0):
             self.stalls()
 
-    def left_behind(self) -> list[str]:
-        """Flight files of this store that nobody took in."""
-        flight = self.store / "flight"
+    def left_behind(self, store: Path | None = None) -> list[str]:
+        """Flight files of the store that nobody took in."""
+        flight = (store or self.store) / "flight"
         return sorted(path.name for path in flight.iterdir()) if flight.is_dir() else []

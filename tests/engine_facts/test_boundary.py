@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loopcanary.engine import boundary
-from loopcanary.engine.boundary import Boundary
+from loopcanary import engine as boundary
+from loopcanary.engine import Boundary
 
 
 @pytest.mark.parametrize(

@@ -10,25 +10,33 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.engine import facts
-from loopcanary.engine.facts import (
-    CgroupLimits,
+from loopcanary import facts
+from loopcanary.facts import (
     cgroup_limits,
     program_name,
     program_of_command_line,
-    session_facts,
     session_id,
 )
 from loopcanary.model import Config, Session, SessionEnd
+from loopcanary.wire import from_wire, to_wire
 
 _SOURCE = Path(__file__).parents[2] / "src"
 _PRINT_FACTS = """\
 import json
-from loopcanary.engine.facts import session_facts
+from loopcanary.facts import session_facts
 from loopcanary.model import Config
 facts = session_facts(Config())
-print(json.dumps([facts.name, facts.command]))
+print(json.dumps([facts["name"], facts["command"]]))
 """
+
+
+def session_facts(config, **more) -> Session:
+    return from_wire(Session, facts.session_facts(config, **more))
+
+
+def test_what_is_written_of_a_session_is_its_form_on_the_wire():
+    written = facts.session_facts(Config(version="7"), engine="native")
+    assert to_wire(from_wire(Session, written)).items() >= written.items()
 
 
 def test_a_session_tells_where_it_runs():
@@ -169,19 +177,19 @@ _V1 = [
 @pytest.mark.parametrize(
     ("groups", "mounts", "files", "limits"),
     [
-        pytest.param("", [], {}, CgroupLimits(None, None), id="no cgroups at all"),
+        pytest.param("", [], {}, (None, None), id="no cgroups at all"),
         pytest.param(
             "0::/\n",
             _V2,
             {"sys/fs/cgroup/memory.max": "1048576\n", "sys/fs/cgroup/cpu.max": "150000 100000\n"},
-            CgroupLimits(1_048_576, 1.5),
+            (1_048_576, 1.5),
             id="version 2 in a container of its own namespace",
         ),
         pytest.param(
             "0::/\n",
             _V2,
             {"sys/fs/cgroup/memory.max": "max\n", "sys/fs/cgroup/cpu.max": "max 100000\n"},
-            CgroupLimits(None, None),
+            (None, None),
             id="version 2 without limits",
         ),
         pytest.param(
@@ -193,14 +201,14 @@ _V1 = [
                 "sys/fs/cgroup/a/b/cpu.max": "50000 100000\n",
                 "sys/fs/cgroup/a/cpu.max": "max 100000\n",
             },
-            CgroupLimits(100, 0.5),
+            (100, 0.5),
             id="the tightest of the group and all above it",
         ),
         pytest.param(
             "0::/../other\n",
             _V2,
             {"sys/fs/cgroup/memory.max": "300\n"},
-            CgroupLimits(300, None),
+            (300, None),
             id="a group outside the namespace",
         ),
         pytest.param(
@@ -211,7 +219,7 @@ _V1 = [
                 "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "200000\n",
                 "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
             },
-            CgroupLimits(4096, 2.0),
+            (4096, 2.0),
             id="version 1 in a container that sees the host's path",
         ),
         pytest.param(
@@ -222,14 +230,14 @@ _V1 = [
                 "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n",
                 "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
             },
-            CgroupLimits(None, None),
+            (None, None),
             id="version 1 without limits",
         ),
         pytest.param(
             "nonsense\n0::" + "/x" * 1_000 + "\n",
             _V2,
             {"sys/fs/cgroup/memory.max": "many\n", "sys/fs/cgroup/cpu.max": "1 0\n"},
-            CgroupLimits(None, None),
+            (None, None),
             id="nonsense in every file",
         ),
     ],

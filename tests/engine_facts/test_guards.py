@@ -11,8 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.engine import guards
-from loopcanary.engine.guards import DebuggerGuard, StormGuard, attached_debugger, debugger_on_stack
+from loopcanary.engine.in_process import guards
+from loopcanary.engine.in_process.guards import (
+    DebuggerGuard,
+    StormGuard,
+    attached_debugger,
+    debugger_on_stack,
+)
 from loopcanary.model import Frame, Sample, Stack, StallEvidence, StallScope
 
 _S = 1_000_000_000
@@ -38,7 +43,7 @@ def evidence(*files):
 @pytest.fixture(autouse=True)
 def _no_tracer_of_the_test_run(monkeypatch):
     """The suite itself may run under a debugger or a tracer; each test sets its own signs."""
-    monkeypatch.setattr(guards, "_tracing_process", lambda: None)
+    monkeypatch.setattr(guards, "tracing_process", lambda: None)
 
 
 def test_no_debugger_is_no_reason():
@@ -124,7 +129,7 @@ def test_a_sign_that_fails_is_no_debugger(monkeypatch):
 def test_a_process_that_is_traced_says_so():
     program = (
         "import ctypes, os, sys\n"
-        "from loopcanary.engine import guards\n"
+        "from loopcanary.engine.in_process import guards\n"
         "assert guards.attached_debugger() is None\n"
         "PTRACE_TRACEME = 0\n"
         "if ctypes.CDLL(None).ptrace(PTRACE_TRACEME, 0, 0, 0) != 0: sys.exit(77)\n"

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.store.samples import STALL, stall
 
-from loopcanary.engine import recent as recent_module
-from loopcanary.engine.recent import Recent
+from loopcanary.engine.in_process import recent as recent_module
+from loopcanary.engine.in_process.recent import Recent
 from loopcanary.model import StackFrame, WeightedStack
 
 

@@ -309,6 +309,15 @@ def jsonl(data: bytes) -> int:
     return sum(from_wire(Stall, line).duration_ns for line in lines)
 
 
+def matrix(data: bytes) -> int:
+    lines = [strict_json(line) for line in data.removesuffix(b"\n").split(b"\n")]
+    for line in lines:
+        known = {int(one.split(",", 2)[0]) for one in line.get("methodMapping", "").splitlines()}
+        rows = [row.split(",") for row in line.get("stack", "").splitlines()]
+        assert {int(number) for _, number, _, _ in rows} <= known
+    return sum(line["loopcanary"]["duration_ns"] for line in lines)
+
+
 READERS = {
     "speedscope": speedscope,
     "firefox": firefox,
@@ -318,4 +327,5 @@ READERS = {
     "collapsed": collapsed,
     "csv": table,
     "jsonl": jsonl,
+    "matrix": matrix,
 }

@@ -38,7 +38,8 @@ def test_a_format_has_all_time_and_its_reader_takes_it(form: str) -> None:
 @pytest.mark.parametrize("form", NAMES)
 def test_stalls_without_timeline_show_their_stacks(form: str) -> None:
     told = READERS[form](written(form, [OLD]))
-    assert told == (OLD.duration_ns if form in ("csv", "jsonl", "chrome", "perfetto") else STACKS_NS)
+    has_all = form in ("csv", "jsonl", "matrix", "chrome", "perfetto")
+    assert told == (OLD.duration_ns if has_all else STACKS_NS)
 
 
 @pytest.mark.parametrize("form", NAMES)

@@ -221,6 +221,21 @@ class FlightBuilder:
             turn_begin=evidence.turn_begin_ns or evidence.begin_ns,
         )
 
+    def put_keeper(self, *, taken: Mapping[int, int] | None = None, **fields: Any) -> None:
+        """`taken`: serials by slot; `fields` are those of lc_keeper."""
+        at = self.at(SectionKind.KEEPER)
+        put(self.data, layout.KEEPER, at, fields)
+        for slot, serial in (taken or {}).items():
+            struct.pack_into("<Q", self.data, at + layout.KEEPER.offsets["taken"] + 8 * slot, serial)
+
+    def as_version_1(self) -> bytes:
+        """The same file as version 1 had it: five sections, and a header that ends behind them."""
+        old = bytearray(self.data[: self.at(SectionKind.KEEPER)])
+        end = layout.HEADER.offsets["sections"] + SectionKind.KEEPER * layout.SECTION.size
+        old[end : layout.HEADER_BYTES] = bytes(layout.HEADER_BYTES - end)
+        put(old, layout.HEADER, 0, {"version": 1, "file_bytes": len(old)})
+        return bytes(old)
+
     def at(self, kind: SectionKind, index: int = 0) -> int:
         offset, stride = self._sections[kind]
         return offset + index * stride
@@ -232,12 +247,15 @@ class FlightBuilder:
             SectionKind.GC: (layout.GC_ENTRY.size, layout.GC_COUNT),
             SectionKind.LANES: (layout.LANE_BYTES, lane_room),
             SectionKind.SLOTS: (layout.SLOT_BYTES, slot_room),
+            SectionKind.KEEPER: (layout.KEEPER_BYTES, 1),
         }
         at = layout.HEADER_BYTES
         for kind, (stride, count) in shapes.items():
+            multiple = layout.KEEPER_ALIGNMENT if kind is SectionKind.KEEPER else PAGE
+            at = -(-at // multiple) * multiple
             self._sections[kind] = (at, stride)
             self.put_section(kind, offset=at, stride=stride, count=count)
-            at += -(-stride * count // PAGE) * PAGE
+            at += stride * count
         self.data.extend(bytes(at - layout.HEADER_BYTES))
 
 

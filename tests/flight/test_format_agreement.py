@@ -18,6 +18,7 @@ LAYOUTS = [one for one in vars(layout).values() if isinstance(one, layout.Layout
 
 ENUMS = {
     layout.SectionKind: "LC_SECTION_",
+    layout.TakenBy: "LC_TAKES_",
     layout.ProcessState: "LC_PROCESS_",
     layout.ClockKind: "LC_CLOCK_",
     layout.EndedKind: "LC_ENDED_",
@@ -58,6 +59,9 @@ CONSTANTS = (
     "HOST_MAX",
     "TALLY_COUNT",
     "STRING_MAX",
+    "KEEPER_BYTES",
+    "KEEPER_ALIGNMENT",
+    "KEEPER_TEXT_BYTES",
     "SAMPLE_WAITS_FOR_GIL",
     "SAMPLE_GC",
     "SAMPLE_NO_KERNEL_VIEW",

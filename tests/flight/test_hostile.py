@@ -22,7 +22,7 @@ from tests.flight.examples import BEGIN, MS, going_on, sample, stall, turn
 
 from loopcanary.flight import FlightError, FlightFile, Liveness, liveness
 from loopcanary.flight import format as layout
-from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, SlotState
+from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, SlotState, TakenBy
 from loopcanary.model import Collection, Stack, StallEvidence, StallScope
 
 LARGEST = (1 << 63) - 1
@@ -57,6 +57,8 @@ def full_flight() -> FlightBuilder:
         )
     for slot_stall in (stall(), going_on(serial=4), turn(serial=5)):
         flight.add_stall(slot_stall)
+    flight.put_header(takes=TakenBy.KEEPER)
+    flight.put_keeper(taken={2: 5}, text_number=1, text_bytes=6, text=b"a line")
     flight.add_ended(0, epoch=9, turn_epoch=9, begin=BEGIN, end=BEGIN + 200 * MS)
     flight.put_histogram(0, {0: 1, 5: 2, layout.HISTOGRAM_BUCKETS - 1: 1})
     for n in range(3):
@@ -70,6 +72,7 @@ def full_flight() -> FlightBuilder:
 
 FULL = bytes(full_flight())
 SLOTS_AT = 28672 + 4 * layout.LANE_BYTES
+KEEPER_AT = 8 * layout.KEEPER_ALIGNMENT
 LONG_WORK_AT = 28672 + layout.LONG_WORK_OFFSET
 REGIONS = {
     "header": (0, layout.HEADER.size),
@@ -79,6 +82,7 @@ REGIONS = {
     "lanes": (28672, 28672 + layout.LANE_BYTES * 4),
     "slot facts": (SLOTS_AT, SLOTS_AT + 512),
     "slot threads and samples": (SLOTS_AT + 512, SLOTS_AT + 2048 + 3 * 128),
+    "keeper": (KEEPER_AT, KEEPER_AT + layout.KEEPER.offsets["room"]),
     "slot heap": (SLOTS_AT + layout.SLOT_HEAP_OFFSET, SLOTS_AT + layout.SLOT_HEAP_OFFSET + 400),
 }
 
@@ -86,7 +90,10 @@ REGIONS = {
 def test_the_regions_are_where_the_mutations_think():
     flight = full_flight()
 
-    assert [flight.at(kind) for kind in SectionKind] == [4096, 20480, 24576, 28672, SLOTS_AT]
+    assert [flight.at(kind) for kind in SectionKind] == [
+        *(4096, 20480, 24576, 28672),
+        *(SLOTS_AT, KEEPER_AT),
+    ]
 
 
 def ask_everything(data: bytes) -> None:

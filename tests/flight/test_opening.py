@@ -15,7 +15,7 @@ from tests.flight.examples import stall
 from loopcanary.flight import FlightError, FlightFile
 from loopcanary.flight import format as layout
 from loopcanary.flight import source as source_module
-from loopcanary.flight.format import SectionKind
+from loopcanary.flight.format import SectionKind, TakenBy
 
 OPEN_FILES = Path("/proc/self/fd")
 
@@ -244,7 +244,7 @@ def test_a_file_of_the_future():
 def test_a_file_of_the_past():
     line = refusal(FlightFile, bytes(FlightBuilder(version=0)))
 
-    assert line == "flight buffer: has format 0, not 1; read it with the loopcanary that wrote it"
+    assert line == "flight buffer: has format 0, not 1 to 2; read it with the loopcanary that wrote it"
 
 
 def test_a_file_of_the_other_byte_order():
@@ -268,6 +268,8 @@ def test_elements_of_an_impossible_size(kind, stride):
 @pytest.mark.parametrize("offset", [0, 8, 5001, 1 << 40, (1 << 64) - 8])
 def test_a_section_that_does_not_lie_in_the_file_is_empty(kind, offset, flight):
     flight.put_section(kind, offset=offset)
+    flight.put_header(takes=TakenBy.KEEPER)
+    flight.put_keeper(taken={0: stall().serial})
     file = FlightFile(bytes(flight))
 
     answers = {
@@ -276,6 +278,7 @@ def test_a_section_that_does_not_lie_in_the_file_is_empty(kind, offset, flight):
         SectionKind.GC: file.collections,
         SectionKind.LANES: file.lanes,
         SectionKind.SLOTS: file.stalls,
+        SectionKind.KEEPER: lambda: not file.stalls(),
     }
     assert not answers[kind]()
 

@@ -63,7 +63,7 @@ def test_the_header_says_whose_file_it_is():
 
     header = read(flight).header
 
-    assert (header.version, header.pid, header.parent_pid, header.process_start) == (1, 41, 7, 12345)
+    assert (header.version, header.pid, header.parent_pid, header.process_start) == (2, 41, 7, 12345)
     assert header.boot_id == BOOT_ID
     assert header.clock == Clock(monotonic_ns=10, wall_ns=1000)
     assert (header.heartbeat_ns, header.parked, header.gc_total_ns) == (99, True, 5)

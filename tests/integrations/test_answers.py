@@ -32,12 +32,16 @@ def wait_for(path, child):
         time.sleep(0.005)
 
 
+ANYBODY_S = ssl.create_default_context()
+ANYBODY_S.check_hostname, ANYBODY_S.verify_mode = False, ssl.CERT_NONE
 ANYBODY_S_H2 = ssl.create_default_context()
 ANYBODY_S_H2.check_hostname, ANYBODY_S_H2.verify_mode = False, ssl.CERT_NONE
 ANYBODY_S_H2.set_alpn_protocols(["h2"])
 
 
 def connection_to(port, way="tcp"):
+    if way == "tls":
+        return http.client.HTTPSConnection("127.0.0.1", port, timeout=GIVES_UP_S, context=ANYBODY_S)
     if way in ("h2c", "h2"):
         return H2Connection(port, GIVES_UP_S, ANYBODY_S_H2 if way == "h2" else None)
     return http.client.HTTPConnection("127.0.0.1", port, timeout=GIVES_UP_S)
@@ -132,6 +136,30 @@ def test_an_answer_by_uvicorn_itself_is_timed_once(watched, tmp_path):
         child.wait()
     (session,) = one.report()["sessions"]
     assert [each["events"] for each in session["input"]] == [2]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_uvicorns_answers_behind_tls_are_timed(watched, tmp_path, loop):
+    pytest.importorskip("uvicorn")
+    pytest.importorskip(loop)
+    one = watched("native")
+    child = subprocess.Popen(
+        one.command(PROGRAMS / "web_lag.py", tmp_path, loop, PROGRAMS / "localhost.pem"),
+        env=one.environment(PYTHONWARNINGS="ignore"),
+    )
+    try:
+        wait_for(tmp_path / "port", child)
+        port = int((tmp_path / "port").read_text())
+        for _ in range(ONE_OF + 1):
+            ask(port, "/", "tls")
+        ask(port, "/stop", "tls")
+        assert child.wait(timeout=GIVES_UP_S) == 0
+    finally:
+        child.kill()
+        child.wait()
+    (session,) = one.report()["sessions"]
+    assert [(each["events"], each["worst"]) for each in session["input"]] == [(2, "GET")]
 
 
 @pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.native), "portable"])

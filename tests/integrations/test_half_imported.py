@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes import ImportWatch
 
 HALF = """
 import half_imported_within
@@ -102,3 +102,27 @@ def test_a_loader_without_exec_module_loads_as_ever(modules, monkeypatch):
         assert import_module("half_imported").WHOLE
     finally:
         watch.cancel()
+
+
+class Meanwhile:
+    """Like another thread: what it does happens in the middle of an import."""
+
+    def __init__(self, act):
+        self._act = act
+
+    def find_spec(self, name, *_):
+        if name == "half_imported":
+            self._act()
+
+
+def test_an_import_goes_on_when_the_watch_ends(modules, monkeypatch):
+    seam, _ = modules
+    seam.start = lambda: None
+    watch = ImportWatch("never_imported", lambda: None)
+    monkeypatch.setattr(sys, "meta_path", [Meanwhile(watch.cancel), sys.meta_path[-1]])
+    watch.start()
+    try:
+        assert import_module("half_imported").WHOLE
+    finally:
+        watch.cancel()
+    assert len(sys.meta_path) == 2

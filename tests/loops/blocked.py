@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.program.test_detection import MARKS, STORIES, Run
-from tests.program.watching import admitted, is_by_the_host
+from tests.program.watching import PROGRAMS, Marks, admitted, is_by_the_host
 
 SHARED = (
-    *("regex", "json_body", "c_call_with_the_gil", "c_call_without_the_gil", "password_hash", "compress"),
-    *("collection", "python_loop", "slow_import", "sleep", "held_lock", "empty_queue", "thread_join"),
-    *("child_process", "synced_file", "gil_hog"),
+    *("regex", "password_hash", "collection", "python_loop", "slow_import", "sleep", "held_lock"),
+    *("child_process", "gil_hog"),
 )
-"""Blocks of tests/program/programs/blocks.py that every loop's program borrows."""
+"""Blocks of tests/program/programs/blocks.py that every loop's program borrows: one of each way to block."""
+if os.environ.get("LOOPCANARY_FULL") == "1":
+    SHARED += ("json_body", "c_call_with_the_gil", "c_call_without_the_gil", "compress")
+    SHARED += ("empty_queue", "thread_join", "synced_file")
 
 CAUSES = {story.kind: story.causes for story in STORIES}
+INNER_MARKS = Marks((PROGRAMS / "driving.py").read_text())
+"""Of blocks in inner loops, which programs of several toolkits have."""
 LOOPS_OF_TWO_LINES = {"gil_hog"}
 TOLERANCE_MS = 2.0
 
@@ -66,3 +71,8 @@ def is_explained(stall: Mapping[str, Any]) -> bool:
     holder = stall["holder"]
     is_preparing = holder is not None and holder["thread"].startswith("ThreadPoolExecutor")
     return is_preparing or is_by_the_host(stall) or "host" in admitted(stall, (stall["cause"],))
+
+
+def own_line(marks: Marks, kind: str, mark: str) -> int:
+    """Where a block of a toolkit's own sleeps, by the marks of its program."""
+    return (INNER_MARKS if kind.endswith("_an_inner_loop") else marks).find(f"culprit of {mark}")[1]

@@ -19,6 +19,8 @@ def test_this_interpreter_is_as_its_version_says(probe: ModuleType) -> None:
         ("cfunction_def", 8),
         ("cfunction_self", 8),
         ("generator_qualname", 8),
+        ("type_shared_keys", 8),
+        ("values_first", 8),
         ("frame_bytes", 8),
         ("code_exceptions", 8),
         ("code_locals", -4),  # behind it is a number that is mostly the same

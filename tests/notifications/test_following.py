@@ -282,7 +282,7 @@ def test_other_issues_keep_to_the_same_limits_and_counts(store, feed):
     assert told.look(1) == []
     assert told.desk.withheld == 2
     assert told.look(60) == ["jank"]
-    assert told.notices[0].more.startswith("2 like this in the last 59.0 s")
+    assert told.notices[0].more.startswith("2 of this bug in the last 59.0 s")
     store.put_issue(lag(JANK, id="s1-jank-3"))
     store.put_issue(HANG)
     assert told.look(61) == ["hang of 2.00 s"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,7 @@ from tests.store.samples import (
 )
 
 from loopcanary.model import Cause, Issue, IssueKind, Severity, StallState
+from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.notifications.address import VARIABLE, AddressError, parse, read
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, after_losses, notice_of, over_of, rest_of
@@ -55,10 +56,10 @@ def test_a_notice_says_how_long_where_why_what_to_do_and_who():
 def test_what_was_withheld_has_its_time():
     withheld = Withheld(count=12, total_ns=4_100_000_000, max_ns=S, since_ns=40 * S)
     fresh = told(HANG, withheld)
-    assert fresh.more == "12 more of this line in the last 60.0 s, 4.10 s in all, longest 1.00 s"
+    assert fresh.more == "12 more of this bug in the last 60.0 s, 4.10 s in all, longest 1.00 s"
     assert fresh.stalls == 13
     late = told(HANG, withheld, is_counted=True)
-    assert late.more == "12 of this line in the last 60.0 s, 4.10 s in all, longest 1.00 s"
+    assert late.more == "12 of this bug in the last 60.0 s, 4.10 s in all, longest 1.00 s"
     assert late.stalls == 12
     assert told(HANG, replace(withheld, count=1), is_counted=True).more == ""
     rest = rest_of(withheld, "loopcanary report --store /srv/shop")
@@ -132,7 +133,7 @@ def test_other_issues_say_what_they_are_by_how_much_and_where(found, title, caus
         assert found.culprit.file not in body_of(notice).decode()
     assert notice.place.startswith("shop (pid")
     withheld = Withheld(count=3, total_ns=2 * S, max_ns=S, since_ns=40 * S)
-    assert told(found, withheld).more.startswith("3 more like this in the last 60.0 s")
+    assert told(found, withheld).more.startswith("3 more of this bug in the last 60.0 s")
     assert (
         rest_of(withheld, "loopcanary report", "issue").title == "3 more issues until the end, 2.00 s in all"
     )
@@ -210,6 +211,33 @@ def test_an_issue_of_a_wanted_kind_is_news_once(issue):
     assert news.is_news(issue)
     news.take(issue)
     assert not news.is_news(issue)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knot(IssueFacts):
+    """A kind of which one can go on, or end with its process."""
+
+    kind = IssueKind("knot")
+
+    how: StallState
+
+    @property
+    def state(self):
+        return self.how
+
+
+def test_any_kind_may_go_on_and_end_with_its_process():
+    shared = {one.name: getattr(JANK, one.name) for one in fields(IssueFacts)}
+    ongoing = Knot(**shared | {"id": "s1-knot-1", "duration_ns": 2 * S, "stalls": ()}, how=StallState.ONGOING)
+    killed = replace(ongoing, how=StallState.KILLED)
+    news = News(from_ns=0)
+    assert not news.is_news(replace(ongoing, duration_ns=S - 1))
+    assert news.is_news(ongoing)
+    news.take(ongoing)
+    assert not news.is_news(replace(ongoing, duration_ns=3 * S))
+    assert news.is_news(killed)
+    assert told(killed).is_urgent
+    assert not told(ongoing).is_urgent
 
 
 def test_a_start_is_notified_with_its_longest_phase():

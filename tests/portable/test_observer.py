@@ -337,6 +337,25 @@ def test_a_stall_has_the_scene_of_its_callback(story):
     assert story.end().scene == "slow"
 
 
+@pytest.mark.usefixtures("handles")
+def test_a_sample_has_the_scene_in_which_it_was_taken(story):
+    """The kernel is asked afterwards, without the GIL: the thread may be elsewhere by then."""
+    story.observer.scenes = SCENE
+    handle = Handle(first, "its own")
+    read = story.machine.read
+
+    def read_later(*asked):
+        handle._context.run(SCENE.set, "the next one's")
+        return read(*asked)
+
+    story.frames = {story.lane.identity.ident: handle._run()}
+    story.clock.pass_ms(30)
+    story.machine.read = read_later
+    story.look()
+    story.clock.pass_ms(90)
+    assert story.end().scene == "its own"
+
+
 @pytest.mark.parametrize(("kind", "scene"), [("asyncio", None), ("thread", "GET /")])
 def test_what_was_not_sampled_has_only_its_threads_scene(clock, lane, kind, scene):
     """On a loop the last scene that was entered may be another callback's."""

@@ -1,7 +1,6 @@
 """CPython's own tests of asyncio have the same outcome under `loopcanary run` as without it.
 
-By default the modules that use handles and loops most, and in a test of their own those of tasks; all of
-test_asyncio with LOOPCANARY_FULL=1.
+By default the modules that use handles and loops most; all of test_asyncio with LOOPCANARY_FULL=1.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from dataclasses import dataclass
 import pytest
 
 LOOPS = ("base_events", "events", "streams", "subprocess", "runners")
-TASKS = ("tasks", "futures", "locks")
 FULL = os.environ.get("LOOPCANARY_FULL") == "1"
 GIVES_UP_S = 1_200
 
@@ -60,23 +58,14 @@ def outcome_of(command: list[str], environment: dict[str, str], folder) -> Outco
     return Outcome(done.returncode, result[1], counts[1] if counts else "", tuple(complaints))
 
 
-def assert_same_outcome(watched, folder, tests: list[str]) -> None:
-    # Half a minute each on two idle cores: the limit is GIVES_UP_S and not pytest's for one test.
+def test_asyncio_has_the_same_outcome(watched, tmp_path):
+    # Half a minute on two idle cores: the limit is GIVES_UP_S and not pytest's for one test.
     faulthandler.cancel_dump_traceback_later()
+    tests = ["test_asyncio"] if FULL else [f"test.test_asyncio.test_{module}" for module in LOOPS]
     under, words = watched(), ["-m", "test", "-j2", *tests]
     commands = [sys.executable, *words], under.command(*words)
     with ThreadPoolExecutor() as pool:  # most of these tests wait
-        plain, seen = pool.map(lambda command: outcome_of(command, under.environment(), folder), commands)
+        plain, seen = pool.map(lambda command: outcome_of(command, under.environment(), tmp_path), commands)
     assert seen == plain
     sessions = under.report()["sessions"]
     assert sum(loop["turns"] for session in sessions for loop in session["loops"]) > 1_000
-
-
-def test_loops_have_the_same_outcome(watched, tmp_path):
-    some = [f"test.test_asyncio.test_{module}" for module in LOOPS]
-    assert_same_outcome(watched, tmp_path, ["test_asyncio"] if FULL else some)
-
-
-@pytest.mark.skipif(FULL, reason="the test before runs all")
-def test_tasks_have_the_same_outcome(watched, tmp_path):
-    assert_same_outcome(watched, tmp_path, [f"test.test_asyncio.test_{module}" for module in TASKS])

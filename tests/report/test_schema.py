@@ -1,4 +1,4 @@
-"""report-schema-1.json is what tools/report_schema.py makes of the values."""
+"""The schemas of reports and comparisons are what tools/report_schema.py makes of the values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from tests.report.test_report import SCHEMA
 
 import loopcanary.report
 
+FILES = {(): "report-schema-1.json", ("diff",): "diff/diff-schema-1.json"}
 
-def test_the_schema_is_the_one_that_is_generated(tree: Path) -> None:
+
+@pytest.mark.parametrize("arguments", FILES, ids=FILES.get)
+def test_a_schema_is_the_one_that_is_generated(tree: Path, arguments: tuple[str, ...]) -> None:
     tool = tree / "tools" / "report_schema.py"
-    made = subprocess.run([sys.executable, str(tool)], capture_output=True, text=True, check=True).stdout
-    file = Path(loopcanary.report.__file__).with_name("report-schema-1.json")
+    command = [sys.executable, str(tool), *arguments]
+    made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    file = Path(loopcanary.report.__file__).parent / FILES[arguments]
     assert file.read_text("utf-8") == made, f"run {tool.name} and keep what it prints"
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from tests.store.samples import BEGAN, HOSTILE, KILLED, STALL, S, hostile_stall, session, stall
 
+from loopcanary import whose_stderr
 from loopcanary.model import (
     Cause,
     Contributor,
@@ -29,7 +30,6 @@ from loopcanary.model import (
     TargetKind,
 )
 from loopcanary.reporters import terminal as terminal_module
-from loopcanary.reporters import whose_stderr
 from loopcanary.reporters.blocks import stall_block
 from loopcanary.reporters.console import ConsoleReporter
 from loopcanary.reporters.terminal import Look, Terminal
@@ -276,17 +276,31 @@ def test_nothing_is_said_of_a_process_that_ran_no_loop(screen: Screen) -> None:
     assert screen.text == ""
 
 
-@pytest.mark.parametrize(("starter", "said"), [(os.getpid(), False), (1, True)], ids=["program", "child"])
-def test_a_child_says_who_it_is(
-    screen: Screen, monkeypatch: pytest.MonkeyPatch, starter: int, said: bool
-) -> None:
-    monkeypatch.setenv("LOOPCANARY_RUN_STDERR", f"{starter}:1:2:3")
-    reporter = ConsoleReporter(terminal=screen, process="worker.py (pid 12)")  # type: ignore[arg-type]
+@pytest.mark.parametrize("process", ["", "worker.py (pid 12)"], ids=["program", "child"])
+def test_a_child_says_who_it_is(screen: Screen, process: str) -> None:
+    reporter = ConsoleReporter(terminal=screen, process=process)  # type: ignore[arg-type]
     reporter.report(STALL, 0)
     reporter.report(stall(id="s1-3", state=StallState.ONGOING), 1)
     reporter.report(stall(id="s1-3"), 1)
     reporter.close(ENDED, [])
-    assert [", in worker.py (pid 12)" in block for block in screen.blocks] == [said] * 4
+    assert [", in worker.py (pid 12)" in block for block in screen.blocks] == [bool(process)] * 4
+
+
+def test_a_hang_that_turns_out_to_be_another_bug_counts_once(screen: Screen) -> None:
+    reporter = ConsoleReporter(terminal=screen, announce_clean=False)  # type: ignore[arg-type]
+    reporter.report(stall(id="s1-9", state=StallState.ONGOING, fingerprint="seen first"), 0)
+    reporter.report(stall(id="s1-9"), 0)
+    reporter.close(ENDED, [])
+    assert screen.blocks[-1].startswith("[loopcanary] 1 stall in 1 bug, ")
+
+
+def test_what_another_process_reported_is_counted_only(screen: Screen) -> None:
+    reporter = ConsoleReporter(terminal=screen, announce_clean=False)  # type: ignore[arg-type]
+    reporter.recall(STALL)
+    assert screen.blocks == []
+    reporter.report(stall(id="s1-9"), 1)
+    assert "again: " in screen.blocks[0]
+    assert "2 stalls" in screen.blocks[0]
 
 
 def test_fingerprints_without_end_do_not_make_it_grow(reporter: ConsoleReporter) -> None:
@@ -474,7 +488,7 @@ def test_a_child_speaks_where_its_stderr_is_that_of_the_program(
 ) -> None:
     told = {whose_stderr.STDERR: whose_stderr.own_stderr()}
     assert whose_stderr.may_speak()
-    code = "from loopcanary.reporters.whose_stderr import may_speak; print(may_speak())"
+    code = "from loopcanary.whose_stderr import may_speak; print(may_speak())"
 
     def child(stderr: int | None, told: dict[str, str]) -> str:
         environment = {"PYTHONPATH": str(package_path), **told}

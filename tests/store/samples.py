@@ -12,6 +12,7 @@ from loopcanary.model import (
     Blocker,
     CallRow,
     Cause,
+    CodeOrigin,
     Contributor,
     Culprit,
     Doing,
@@ -31,6 +32,7 @@ from loopcanary.model import (
     Ledger,
     LockProof,
     LoopHealth,
+    Milestone,
     Pause,
     Phase,
     PhaseKind,
@@ -54,6 +56,8 @@ from loopcanary.model import (
     TargetKind,
     ThreadView,
     Timeline,
+    TracedCall,
+    TracedCalls,
     TraceFigures,
     WeightedStack,
     WorkKind,
@@ -441,6 +445,9 @@ STARTUP = Startup(
             offset_ns=3 * S,
             duration_ns=8 * S,
             self_ns=2 * S,
+            origin=CodeOrigin.COMPILED,
+            bytes_read=34_000,
+            major_faults=3,
         ),
         Phase(
             kind=PhaseKind.IMPORT, name="pandas", depth=2, offset_ns=4 * S, duration_ns=6 * S, self_ns=6 * S
@@ -448,6 +455,16 @@ STARTUP = Startup(
         Phase(kind=PhaseKind.OTHER, name="warm the cache", offset_ns=11 * S, duration_ns=S, self_ns=S),
     ),
     left_out=211,
+    milestones=(
+        Milestone(kind=PhaseKind.READY, offset_ns=11 * S),
+        Milestone(kind=PhaseKind.LISTENING, offset_ns=12 * S),
+        Milestone(kind=PhaseKind.ANSWER, offset_ns=14 * S),
+    ),
+    run_ns=90 * MS,
+    imports=213,
+    compiled=40,
+    bytes_read=5_400_000,
+    major_faults=61,
     **{
         **_COMMON,
         "began_wall_ns": BEGAN + 30 * S,
@@ -546,6 +563,7 @@ _NAMED = {
     "GilState": st.sampled_from(GilState),
     "Doing": st.sampled_from(Doing),
     "WorkKind": st.sampled_from(WorkKind),
+    "CodeOrigin": st.sampled_from(CodeOrigin),
     "StartKind": st.sampled_from(StartKind),
     "PhaseKind": st.sampled_from(PhaseKind),
 }
@@ -555,7 +573,7 @@ _TYPES = {
         *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, Scheduler),
         *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
-        *(Handled, LateFrame, CallRow, Phase),
+        *(Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls),
         *(Activity, EarlierWork, Pause, ShortWork, Span, Timeline),
     )
 }

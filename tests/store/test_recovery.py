@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.store.samples import BEGAN, SESSION, STALL, S, stall
 
+from loopcanary.flight import hold_lock
 from loopcanary.model import (
     Clock,
     LaneTotals,
@@ -118,8 +119,13 @@ def forensics(**changes: Any) -> Forensics[Remains]:
         place=lambda *_: Path("/nowhere"),
         open=open_remains,
         is_dead=lambda remains: not remains.content.get("alive"),
+        hold=hold_lock,
         judge=judge,
+        start=lambda *_: None,
+        is_wanted=lambda _: True,
+        intercept=lambda stall: stall,
         health=lambda *_: (HEALTH,),
+        noted=lambda _, session, *__: (session.traces, ()),
         unreadable=(UnreadableError, OSError),
     )
     return replace(plain, **changes)
@@ -323,6 +329,18 @@ def test_a_link_to_any_other_place_is_not_followed(
     assert (link.is_symlink(), other.exists()) == (True, True)
 
 
+def test_a_link_leads_to_any_folder_of_files_in_memory(
+    store: Store, tmp_path: Path, leave: Callable[..., Path]
+) -> None:
+    """The setting `flight_dir` of the program that has made it, which readers need not know."""
+    other = tmp_path / "elsewhere" / "shm.flight"
+    other.parent.mkdir()
+    link = leave(in_memory=other)
+    found = recover(store, forensics(place=lambda *_: tmp_path / "shm.flight"))
+    assert len(found.sessions) == 1
+    assert (link.is_symlink(), other.exists()) == (False, False)
+
+
 def test_a_links_place_is_asked_by_its_owner_and_name(store: Store, folder: Path) -> None:
     asked = []
 
@@ -440,12 +458,20 @@ def test_where_the_store_fails_the_file_stays(
     assert len(recover(store, forensics()).stalls) == 1
 
 
+def test_stalls_that_the_process_ignores_are_left_out(store: Store, leave: Callable[..., Path]) -> None:
+    leave(ends=[2 * S, None])
+    found = recover(store, forensics(is_wanted=lambda _: False))
+    assert [stall.state for stall in found.stalls] == [StallState.KILLED]
+
+
 def test_only_a_dead_owners_claim_is_taken_over(
     store: Store, folder: Path, leave: Callable[..., Path]
 ) -> None:
-    leave("s1.flight.claimed", ends=[None])
-    assert recover(store, forensics()) == Recovery()
-    assert len(recover(store, forensics(), now_s=lambda: LATER).stalls) == 1
+    claimed = leave("s1.flight.claimed", ends=[None])
+    with hold_lock(claimed) as is_ours:
+        assert is_ours
+        assert recover(store, forensics()) == Recovery()
+    assert len(recover(store, forensics()).stalls) == 1
     assert leftovers(folder) == []
 
 

@@ -100,7 +100,7 @@ def test_a_program_that_hangs_with_the_gil_and_is_killed(survey: Any, tmp_path: 
     with watched(HANGS, tmp_path, package_path) as program:
         eyes = Eyes(survey, program.pid)
         row = until(lambda: eyes.row(hangs_in_something))
-        assert row.utilization_now == pytest.approx(1)
+        assert row.utilization_now == pytest.approx(1, abs=0.001)  # the look itself lasts
         assert row.work is not None
         assert (row.work.callback, row.work.task) == ("work", "request-7")
         assert row.work_ns is not None

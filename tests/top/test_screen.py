@@ -12,7 +12,7 @@ from rich.text import Text
 
 from loopcanary import diagnosis
 from loopcanary.model.live import Life
-from loopcanary.top.choosing import RowChoice
+from loopcanary.top.choosing import EXITED_SHOWN_NS, RowChoice
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, rows
 
@@ -204,6 +204,18 @@ def test_pause_light_and_all():
         await screen.until(lambda text: "PAUSED" not in text and not screen.app.current_theme.dark)
 
     drive(story)
+
+
+def test_what_is_hidden_is_shown_by_a_key():
+    ended = process(in_callback(S), key="4", session=session(name="job", pid=104), life=Life.EXITED)
+    late = rows([ended], Past(), diagnosis.loop_health, WALL + EXITED_SHOWN_NS)
+
+    async def story(screen: Screen) -> None:
+        await screen.until(lambda text: "1 not shown (key a)" in text)
+        await screen.press("a")
+        await screen.until(lambda text: "1 exited" in text and "not shown" not in text)
+
+    drive(story, first=[*shop(), *late])
 
 
 def test_pages():

@@ -15,7 +15,7 @@ from loopcanary.model import Cause, Culprit, Holder, StallState
 from loopcanary.model.live import Life, Work
 from loopcanary.top import as_json, as_text
 from loopcanary.top.about import LINES, about
-from loopcanary.top.choosing import DEAD_SHOWN_NS, ORDERS, RowChoice, chosen
+from loopcanary.top.choosing import DEAD_SHOWN_NS, EXITED_SHOWN_NS, ORDERS, RowChoice, chosen
 from loopcanary.top.columns import COLUMNS, NOTHING, fitted, fitting, headline, last_words
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, State, rows
@@ -89,10 +89,12 @@ def test_a_filter_looks_at_everything_that_is_shown(words: str, found: list[str]
 
 def test_old_rows_are_left_out_by_default():
     old = rows_of(named("old", life=Life.KILLED), now_wall_ns=WALL + DEAD_SHOWN_NS)
+    exited = rows_of(named("job", life=Life.EXITED), now_wall_ns=WALL + EXITED_SHOWN_NS)
     closed = lane(sums={"lane": 1, "closed_ns": NOW - S})
     gone = rows_of(named("shop", lane(), closed))
     assert chosen(old, RowChoice()) == []
-    assert chosen(old, RowChoice(everything=True)) == old
+    assert chosen(exited, RowChoice()) == []
+    assert chosen(old + exited, RowChoice(everything=True)) == old + exited
     assert [row.state for row in chosen(gone, RowChoice())] == [State.IDLE]
     assert len(chosen(gone, RowChoice(everything=True))) == 2
 

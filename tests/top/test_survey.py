@@ -16,12 +16,11 @@ from tests.flight.build import FlightBuilder
 from tests.flight.examples import BEGIN, going_on, stall
 
 from loopcanary.assembly.top import Survey
-from loopcanary.engine.facts import session_facts
+from loopcanary.facts import session_facts
 from loopcanary.flight import FlightError, FlightFile
 from loopcanary.flight.format import ProcessState, SlotState
 from loopcanary.model import Config, StallState
 from loopcanary.model.live import Life, ProcessReading, Work
-from loopcanary.wire import to_wire
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="processes are known by /proc")
 MS = 1_000_000
@@ -34,7 +33,7 @@ def boot_id() -> bytes:
 
 def builder(**header: Any) -> FlightBuilder:
     """A file as the parent of this process would have it: one that runs, and is not this one."""
-    facts = {**to_wire(session_facts(Config(name="shop"), engine="native")), "store": "/srv/store"}
+    facts = {**session_facts(Config(name="shop"), engine="native"), "store": "/srv/store"}
     whole = {
         "pid": os.getppid(),
         "process_start": _start_of(os.getppid()),

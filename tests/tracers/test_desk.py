@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.store.samples import BEGAN, JANK, MS, SESSION, STALL, S, any_of, frame
 
-from loopcanary.engine.boundary import Boundary
+from loopcanary.engine import Boundary
 from loopcanary.model import (
     CallRow,
     Cause,

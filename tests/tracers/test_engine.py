@@ -16,7 +16,10 @@ import asyncio, sys, time
 import loopcanary
 from loopcanary.assembly.tracers import tracing_of
 
-canary = loopcanary.install(store=sys.argv[1], engine=sys.argv[2], {settings})
+engine = sys.argv[2]
+canary = loopcanary.install(
+    store=sys.argv[1], engine="native" if engine == "kept" else engine, keeper=engine == "kept", {settings}
+)
 {before}
 
 def show_frames():
@@ -34,8 +37,10 @@ async def main():
 
 asyncio.run(main())
 {after}
+assert engine != "kept" or canary.kept is not None
 loopcanary.uninstall()
 """
+KEPT = pytest.param("kept", marks=pytest.mark.native)
 ENGINES = [pytest.param("native", marks=pytest.mark.native), "portable"]
 
 
@@ -63,11 +68,15 @@ def issues(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [issue for issue in report["issues"] if issue["kind"] == "jank"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+def stored(store: Path, engine: str) -> dict[str, Any]:
+    return Watched(store=store, engine="native" if engine == "kept" else engine).report()
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, KEPT])
 def test_jank_is_stored_printed_and_reported(tmp_path, engine):
     after = "print(loopcanary.statistics()['frames'][0]['scene'])"
     done = run(tmp_path / "store", engine, settings="console=True", after=after)
-    report = Watched(store=tmp_path / "store", engine=engine).report()
+    report = stored(tmp_path / "store", engine)
     (jank,) = issues(report)
     assert (jank["scene"], jank["loop"], jank["frames"]["frozen"]) == ("boss", "drawn by hand", 1)
     # 1 s, a frame of 0.8 s, and as many of 20 ms as fill the slice of 6 s.
@@ -126,6 +135,30 @@ print(len(heard), max(heard), later == heard)
     done = run(tmp_path / "store", "portable", before=before, after=after)
     assert done.stdout.split() == ["281", "47", "True"]
     assert done.stderr.count("not my day") == 1
+
+
+@pytest.mark.native
+def test_frames_of_a_killed_program_are_taken_in(tmp_path):
+    run(tmp_path / "store", "kept", after="import os; os.kill(os.getpid(), 9)", status=-9)
+    report = stored(tmp_path / "store", "kept")
+    [session] = report["sessions"]
+    [scene] = session["frames"]
+    assert (session["end"], scene["frames"], len(issues(report))) == ("killed", 261, 1)
+
+
+@pytest.mark.native
+def test_frames_go_on_where_the_program_takes_over(tmp_path):
+    take_over = """
+frames = [one["frames"] for one in loopcanary.statistics()["frames"]]
+loopcanary.on_issue(lambda issue: issue)
+assert canary.kept is None
+assert frames == [one["frames"] for one in loopcanary.statistics()["frames"]]
+loopcanary.uninstall()
+sys.exit()
+"""
+    run(tmp_path / "store", "kept", after=take_over)
+    [session] = stored(tmp_path / "store", "kept")["sessions"]
+    assert session["frames"][0]["frames"] == 281
 
 
 @pytest.mark.native

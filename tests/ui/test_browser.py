@@ -150,7 +150,8 @@ def hostile(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        options = ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"]
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=options)
         yield browser
         browser.close()
 
@@ -389,6 +390,27 @@ def test_a_group_has_its_flame_graph_and_keys_zoom_it(visit: Visit):
     assert visit.wrong == []
 
 
+def test_a_flame_graph_is_searched_and_says_what_is_pointed_at(visit: Visit):
+    page = visit.to(visit.address_of("/", ".rank a"))
+    frame = page.locator(".flame g.frame").last
+    frame.wait_for()
+    told = page.locator(".flame-tools output").first
+    search = page.get_by_label("Search the flame graph").first
+    frame.focus()
+    words = frame.get_attribute("aria-label")
+    assert told.inner_text() == words
+    name = words.partition(" (")[0].partition(":")[0]
+    search.fill(name.upper())
+    assert page.locator(".flame rect.found").count() >= 1
+    assert " % of the time" in told.inner_text()
+    search.fill("no such function")
+    assert told.inner_text() == "0 frames, 0.0 % of the time"
+    search.fill("")
+    assert page.locator(".flame rect.found").count() == 0
+    page.get_by_role("button", name="Whole graph").first.click()
+    assert visit.wrong == []
+
+
 def test_a_flame_graph_is_as_wide_as_its_card(visit: Visit):
     page = visit.to(visit.address_of("/", ".rank a"))
     page.locator(".flame g.frame").first.wait_for()
@@ -399,6 +421,21 @@ def test_a_flame_graph_is_as_wide_as_its_card(visit: Visit):
             " return +place.querySelector('svg').getAttribute('width') === place.clientWidth"
             " && +place.querySelector('g.frame rect').getAttribute('width') === place.clientWidth; }"
         )
+
+
+def test_on_a_phone_what_to_do_comes_before_the_source(visit: Visit):
+    page = visit.to(visit.address_of("/", ".rank a"))
+    for width, is_first in ((390, True), (1400, False)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "first => { const top = name => document.getElementById(name).getBoundingClientRect().top;"
+            " return (top('do-title') < top('why-title')) === first; }",
+            arg=is_first,
+        )
+    page.set_viewport_size({"width": 390, "height": 900})
+    visit.to("/groups")
+    word = "td => getComputedStyle(td, '::before').content"
+    assert "median" in page.locator("td[data-word=median]").first.evaluate(word)
 
 
 @pytest.mark.parametrize(
@@ -412,7 +449,8 @@ def test_every_page_is_accessible_and_fits(
     visit = Visit(chromium, told, color_scheme=scheme, viewport={"width": width, "height": 900})
     for path in [*paths(visit), *(TRACED if store == "hostile" else [])]:
         page = visit.to(path)
-        assert axe_findings(page) == [], path
+        if store != "hostile" or path in TRACED:  # the others are judged with texts as they are
+            assert axe_findings(page) == [], path
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
     assert visit.wrong == []
     visit.context.close()

@@ -20,6 +20,7 @@ from tests.store.samples import (
     SLOW_METHOD,
     STALL,
     STARTUP,
+    TRACES,
     S,
     hostile_stall,
     session,
@@ -242,6 +243,14 @@ def test_hostile_names_stay_text(store: Store, text: str):
         assert client.get("/stall/export", params={"id": "h-0", "form": form}).status_code == 200
 
 
+def test_levels_of_frames_are_as_wide_as_their_time(store: Store):
+    store.put([replace(SESSION, traces=TRACES)], [])
+    text = let_in(client_of(store)).get("/frames").text
+    widths = re.findall(r'<rect class="d([0-4])" x="[0-9.]+" width="([0-9.]+)"', text)
+    # One frame of 281 dropped 23: it lasted as long as 24 of 304.
+    assert ("2", "7.89") in widths
+
+
 def test_each_late_frame_has_the_words_of_its_own_stall(store: Store):
     asleep = stall(id="s1-7", cause=Cause.SLEEP, title="time.sleep(0.3) in save (boss.py:7)", duration_ns=9)
     child = stall(id="s1-8", cause=Cause.SUBPROCESS, title="run() in shoot (boss.py:8)")
@@ -381,6 +390,16 @@ def test_an_empty_store_says_how_to_begin(store: Store):
         checked(text)
     for path in ("/", "/sessions", "/groups", "/changes"):
         assert f"<pre>loopcanary run --store {store.folder} app.py</pre>" in client.get(path).text
+
+
+def test_pages_that_nothing_fills_are_under_more(client: TestClient, tmp_path: Path):
+    empty = Store(tmp_path)
+    pages = (let_in(client_of(empty)).get("/").text, client.get("/").text)
+    empty.close()
+    for text, is_filled in zip(pages, (False, True), strict=True):
+        shown, _, more = text.partition("</nav>")[0].partition('<details class="more">')
+        for path in ("/frames", "/startup", "/methods", "/groups?kind=other"):
+            assert (f'href="{path}"' in shown, f'href="{path}"' in more) == (is_filled, not is_filled)
 
 
 def test_changes_name_the_command_for_other_comparisons(store: Store):

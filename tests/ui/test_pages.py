@@ -590,4 +590,5 @@ def test_a_killed_stall_is_shown(filled: Store):
     page = issue_page(filled.reader, KILLED.id, TOOLS)
     assert page is not None
     assert page.issue.state.value == "killed"
-    assert [row.thread.name for row in page.threads] == ["pool-1"]
+    assert page.drawn is not None
+    assert [row.thread.name for row in page.drawn.threads] == ["pool-1"]

@@ -15,6 +15,7 @@
 
 lc_answer_row lc_answer_rows[LC_ANSWERS_ROWS];
 lc_answer_request lc_answer_requests[LC_ANSWERS_CONNECTIONS];
+_Thread_local int lc_answers_fresh;
 static _Atomic uint32_t received;
 static _Atomic bool is_on;
 
@@ -89,13 +90,6 @@ static uint64_t tcp_arrival_ns(int fd, uint64_t now)
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-void lc_answers_leave(int fd)
-{
-    if ((unsigned)fd < LC_ANSWERS_CONNECTIONS) {
-        SET(lc_answer_requests[fd].elsewhere, cookie_of(fd));
-    }
-}
-
 static void note_arrival(lc_answer_request *request, int fd)
 {
     const uint64_t now = lc_now_ns(), arrived = tcp_arrival_ns(fd, now);
@@ -103,15 +97,67 @@ static void note_arrival(lc_answer_request *request, int fd)
     SET(request->taken_ns, arrived != 0 ? now : 0);
 }
 
+/* ---- names of answers that are about to be sent ------------------------------------------ */
+
+#define NAMES 64u
+
+static struct {
+    _Atomic int owner; /* 1 more than the connection; 0: free; -1: it is written */
+    char text[LC_ANSWERS_NAME];
+} names[NAMES];
+
+static void forget_name(int fd)
+{
+    int owner = fd + 1;
+    (void)atomic_compare_exchange_strong(&names[(unsigned)fd % NAMES].owner, &owner, 0);
+}
+
+void lc_answers_name(int fd, const char *name)
+{
+    if (lc_answers_awaited(fd)) {
+        int owner = atomic_exchange(&names[(unsigned)fd % NAMES].owner, -1);
+        if (owner != -1) {
+            strncpy(names[(unsigned)fd % NAMES].text, name, LC_ANSWERS_NAME - 1u);
+            atomic_store(&names[(unsigned)fd % NAMES].owner, fd + 1);
+        }
+    }
+}
+
+bool lc_answers_named(const lc_answer *answer, char *name, size_t room)
+{
+    int owner = answer->fd + 1;
+    const unsigned i = (unsigned)answer->fd % NAMES;
+    if (!atomic_compare_exchange_strong(&names[i].owner, &owner, -1)) {
+        return false;
+    }
+    strncpy(name, names[i].text, room - 1u);
+    name[room - 1u] = '\0';
+    atomic_store(&names[i].owner, 0);
+    return true;
+}
+
+/* ---- requests that are timed ------------------------------------------------------------- */
+
+void lc_answers_handled(int fd)
+{
+    if (lc_answers_awaited(fd) && cookie_of(fd) == GET(lc_answer_requests[fd].cookie)) {
+        SET(lc_answer_requests[fd].taken_ns, lc_now_ns());
+    }
+}
+
 static void time_request(lc_answer_request *request, int fd, uint32_t word)
 {
     const uint64_t cookie = cookie_of(fd);
-    if (cookie == 0 || cookie == GET(request->elsewhere)) {
+    if (cookie == 0) {
         return;
     }
     SET(request->cookie, cookie);
     SET(request->word, word);
     note_arrival(request, fd);
+    if (GET(request->taken_ns) != 0) {
+        forget_name(fd);
+        lc_answers_fresh = fd + 1;
+    }
 }
 
 void lc_answers_begun(int fd, uint32_t word)
@@ -153,6 +199,7 @@ bool lc_answers_sent(int fd, uint64_t sent_ns, lc_answer *answer)
         .taken_ns = atomic_exchange_explicit(&request->taken_ns, 0, memory_order_relaxed),
         .sent_ns = sent_ns,
         .word = GET(request->word),
+        .fd = fd,
     };
     return answer->taken_ns != 0 && answer->sent_ns >= answer->taken_ns && answer->taken_ns >= answer->arrived_ns &&
            answer->sent_ns - answer->arrived_ns < AGE_MAX_NS && cookie_of(fd) == GET(request->cookie);

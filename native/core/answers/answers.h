@@ -31,6 +31,7 @@ typedef struct {
     uint64_t taken_ns; /* the program received it */
     uint64_t sent_ns;
     uint32_t word; /* the first four bytes of the request: its method */
+    int fd;
 } lc_answer;
 
 /* What one thread has answered. */
@@ -50,8 +51,15 @@ void lc_answers_begin(void);
 /* No more are; what was timed can be read. */
 void lc_answers_end(void);
 
-/* Other code times this connection's requests. */
-void lc_answers_leave(int fd);
+/* For servers of which more is known than their calls (probes/answers/hook.h).
+ * Of the request that was timed last, on the calling thread: 1 more than its connection; 0: it has been asked for. */
+extern _Thread_local int lc_answers_fresh __attribute__((tls_model("initial-exec")));
+/* The handling of the connection's request begins: only here its waiting ends. */
+void lc_answers_handled(int fd);
+/* What the answer to the connection's request is called, which is about to be sent. Copied; lost where many are under way. */
+void lc_answers_name(int fd, const char *name);
+/* What it was called, copied to `name`. */
+bool lc_answers_named(const lc_answer *answer, char *name, size_t room);
 
 /* `bytes` were received. */
 static inline void lc_answers_received(int fd, const void *data, ssize_t bytes);
@@ -78,7 +86,6 @@ typedef struct {
     _Atomic uint64_t taken_ns;
     _Atomic uint64_t arrived_ns;
     _Atomic uint64_t cookie; /* the socket's own number: descriptors are used again */
-    _Atomic uint64_t elsewhere;
     _Atomic uint32_t word;
 } lc_answer_request;
 

@@ -9,6 +9,7 @@
 
 _Atomic lc_clock_kind lc_clock_chosen = LC_CLOCK_MONOTONIC;
 lc_clock_stand_in lc_clock_left;
+lc_instant lc_clock_early;
 
 #if defined(__x86_64__)
 /* The CPU promises a constant rate in all power states (Intel SDM 18.17.1: CPUID 80000007H, EDX 8)... */
@@ -43,12 +44,16 @@ lc_clock_kind lc_clock_choose(void)
     /* Architecturally constant, and readable by programs under Linux. */
     lc_clock_chosen = LC_CLOCK_CNTVCT;
 #endif
+    if (lc_clock_early.ns == 0) {
+        lc_clock_early = lc_clock_pair();
+    }
     return lc_clock_chosen;
 }
 
 void lc_clock_leave_counter(lc_instant now, uint64_t rate_q32)
 {
     lc_clock_left = (lc_clock_stand_in){now, rate_q32};
+    lc_clock_early = (lc_instant){0, 0};
     atomic_store_explicit(&lc_clock_chosen, LC_CLOCK_MONOTONIC, memory_order_release);
 }
 

@@ -23,6 +23,9 @@ typedef struct {
 
 lc_instant lc_clock_pair(void);
 
+/* The pairing of the first choice: the rate between it and a later one needs no wait for a second. */
+extern lc_instant lc_clock_early; /* written by lc_clock_choose and lc_clock_leave_counter only */
+
 /* What stands in for a counter that was left: from when on, and its rate. */
 typedef struct {
     lc_instant from; /* 0: none was */
@@ -58,21 +61,38 @@ static inline uint64_t lc_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static inline uint64_t lc_now_ticks(void)
+/* Whether the next reading is one of a counter, by lc_counter_ticks: for code that keeps calls out of its short way. */
+static inline bool lc_counter_is_used(void)
 {
     const lc_clock_kind chosen = atomic_load_explicit(&lc_clock_chosen, memory_order_acquire);
 #if defined(__x86_64__)
-    if (__builtin_expect(chosen == LC_CLOCK_TSC, 1)) {
-        return __builtin_ia32_rdtsc();
-    }
+    return __builtin_expect(chosen == LC_CLOCK_TSC, 1);
 #elif defined(__aarch64__)
-    if (__builtin_expect(chosen == LC_CLOCK_CNTVCT, 1)) {
-        uint64_t ticks;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-        return ticks;
-    }
-#endif
+    return __builtin_expect(chosen == LC_CLOCK_CNTVCT, 1);
+#else
     (void)chosen;
+    return false;
+#endif
+}
+
+static inline uint64_t lc_counter_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0;
+#endif
+}
+
+static inline uint64_t lc_now_ticks(void)
+{
+    if (lc_counter_is_used()) {
+        return lc_counter_ticks();
+    }
     const uint64_t ns = lc_now_ns();
     const lc_clock_stand_in *left = &lc_clock_left;
     return left->from.ns == 0 ? ns : left->from.ticks + lc_ns_to_ticks(ns - left->from.ns, left->rate_q32);

@@ -8,11 +8,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/flight/set_aside.h"
 #include "core/host/process_facts.h"
 
 #define PAGE 4096u
 
-static uint64_t pages(uint64_t bytes) { return (bytes + PAGE - 1u) / PAGE * PAGE; }
+static uint64_t up_to(uint64_t bytes, uint64_t multiple) { return (bytes + multiple - 1u) / multiple * multiple; }
 
 /* Where everything is; answers the size of the file. */
 static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
@@ -25,44 +26,16 @@ static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
         [LC_SECTION_GC] = {sizeof(lc_gc_entry), LC_GC_COUNT},
         [LC_SECTION_LANES] = {LC_LANE_BYTES, LC_LANE_COUNT},
         [LC_SECTION_SLOTS] = {LC_SLOT_BYTES, LC_SLOT_COUNT},
+        [LC_SECTION_KEEPER] = {LC_KEEPER_BYTES, 1},
     };
     uint64_t at = LC_HEADER_BYTES;
     for (int i = 0; i < LC_SECTION_COUNT; i++) {
-        sections[i].offset = at;
+        sections[i].offset = up_to(at, i == LC_SECTION_KEEPER ? LC_KEEPER_ALIGNMENT : PAGE);
         sections[i].stride = shape[i].stride;
         sections[i].count = shape[i].count;
-        at += pages(shape[i].stride * shape[i].count);
+        at = sections[i].offset + shape[i].stride * shape[i].count;
     }
-    return at;
-}
-
-/* What nobody has stored to yet. */
-static int write_zeros(int fd, uint64_t offset, uint64_t bytes)
-{
-    static const char zeros[PAGE];
-    uint64_t done = 0;
-    while (done < bytes) {
-        const uint64_t left = bytes - done;
-        const ssize_t wrote = pwrite(fd, zeros, left < PAGE ? left : PAGE, (off_t)(offset + done));
-        if (wrote > 0) {
-            done += (uint64_t)wrote;
-        } else if (wrote == 0 || errno != EINTR) {
-            return wrote == 0 ? ENOSPC : errno;
-        }
-    }
-    return 0;
-}
-
-/* posix_fallocate writes zeros where the filesystem cannot set blocks aside: slow, but as safe. So do we where the call itself
- * is refused (a seccomp filter). */
-static int set_aside(int fd, uint64_t offset, uint64_t bytes)
-{
-    int error;
-    do {
-        error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
-    } while (error == EINTR);
-    const bool is_refused = error == EPERM || error == EACCES || error == ENOSYS || error == EOPNOTSUPP;
-    return is_refused ? write_zeros(fd, offset, bytes) : error;
+    return up_to(at, PAGE);
 }
 
 static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_COUNT])
@@ -81,6 +54,7 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
     memcpy(header->sections, sections, sizeof header->sections);
     atomic_store_explicit(&header->sections[LC_SECTION_COUNTERS].used, LC_COUNTER_COUNT,
                           memory_order_relaxed);
+    atomic_store_explicit(&header->sections[LC_SECTION_KEEPER].used, 1, memory_order_relaxed);
     lc_flight_begin_clocks(flight);
     header->started_ns = flight->paired.ns;
     clock_gettime(CLOCK_REALTIME, &wall);
@@ -99,8 +73,9 @@ static int map_new_file(lc_flight *flight, uint64_t bytes, const lc_section *sec
         return errno;
     }
     /* With the first lane and slot: a place without room for them is of no use. */
-    int error = set_aside(fd, 0, sections[LC_SECTION_LANES].offset + LC_LANE_BYTES);
-    error = error ? error : set_aside(fd, sections[LC_SECTION_SLOTS].offset, LC_SLOT_BYTES);
+    int error = lc_set_aside(fd, 0, sections[LC_SECTION_LANES].offset + LC_LANE_BYTES);
+    error = error ? error : lc_set_aside(fd, sections[LC_SECTION_SLOTS].offset, LC_SLOT_BYTES);
+    error = error ? error : lc_set_aside(fd, sections[LC_SECTION_KEEPER].offset, LC_KEEPER_BYTES);
     if (error) {
         return error;
     }
@@ -142,6 +117,7 @@ int lc_flight_create(lc_flight *flight, const char *path)
     flight->header = (lc_header *)flight->base;
     flight->counters = (lc_word *)(flight->base + sections[LC_SECTION_COUNTERS].offset);
     flight->collections = (lc_gc_entry *)(flight->base + sections[LC_SECTION_GC].offset);
+    flight->keeper = (lc_keeper *)(flight->base + sections[LC_SECTION_KEEPER].offset);
     lc_clock_choose();
     fill_header(flight, sections);
     return 0;
@@ -196,10 +172,10 @@ void *lc_flight_at(const lc_flight *flight, int section, uint64_t index)
 static bool set_aside_later(const lc_flight *flight, uint64_t offset, uint64_t bytes)
 {
     lc_kept_file again;
-    int error = lc_kept_file_is_ours(&flight->file) ? set_aside(flight->file.fd, offset, bytes) : EBADF;
+    int error = lc_kept_file_is_ours(&flight->file) ? lc_set_aside(flight->file.fd, offset, bytes) : EBADF;
     if (error == EBADF && lc_kept_file_take(&again, open_file(flight->path, 0))) {
         const bool is_same = again.device == flight->file.device && again.inode == flight->file.inode;
-        error = is_same ? set_aside(again.fd, offset, bytes) : EBADF;
+        error = is_same ? lc_set_aside(again.fd, offset, bytes) : EBADF;
         lc_kept_file_close(&again);
     }
     return error == 0;

@@ -28,6 +28,7 @@ typedef struct {
     lc_header *header;
     lc_word *counters;
     lc_gc_entry *collections;
+    lc_keeper *keeper;
     lc_instant paired;  /* the clocks at creation, or after the last step */
     lc_instant refined; /* when the rate was last refined, or the clocks were paired */
     lc_instant looked;  /* the last pairing of all */
@@ -39,7 +40,7 @@ typedef struct {
 } lc_flight;
 
 /* Creates the file `path` (must not exist; mode 0600; sparse) and maps it. Blocks of the file are set aside, of the first
- * lane and slot now, of others as they come into use, so that a full disk or tmpfs is an error here and not a SIGBUS later.
+ * lane and slot and of the keeper's page now, of others as they come into use, so that a full disk or tmpfs is an error here and not a SIGBUS later.
  * 0, or an errno. Takes about 2 ms: it measures the rate of the tick counter. */
 int lc_flight_create(lc_flight *flight, const char *path);
 

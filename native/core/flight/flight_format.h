@@ -11,8 +11,9 @@
  *   lane      its program thread (the "hot" and "ended" parts), the engine (the "name" part), the watchdog (the
  *             words that say so)
  *   gc ring   the thread that collects, under the GIL
- *   slots     the watchdog; a drain only moves ENDED to FREE
+ *   slots     the watchdog; the process's own drain only moves ENDED to FREE
  *   counters  anyone, relaxed
+ *   keeper    the keeper, another process; of all parts only this one. `bell` is rung by both sides
  *
  * The file lives in memory (tmpfs) wherever it can: a store to a page of a disk file can block in
  * the kernel for as long as the disk does (the JVM's hsperfdata pauses), and lanes are stored to
@@ -26,7 +27,7 @@
 #include <stdint.h>
 
 #define LC_FLIGHT_MAGIC "LCFLIGHT"
-#define LC_FLIGHT_VERSION 1u
+#define LC_FLIGHT_VERSION 2u
 #define LC_BYTE_ORDER_MARK 0x01020304u
 
 typedef _Atomic uint64_t lc_word;
@@ -46,6 +47,7 @@ enum {
     LC_SECTION_GC,
     LC_SECTION_LANES,
     LC_SECTION_SLOTS,
+    LC_SECTION_KEEPER,
     LC_SECTION_COUNT
 };
 
@@ -54,6 +56,8 @@ enum {
 typedef enum { LC_PROCESS_RUNNING = 1, LC_PROCESS_ENDED = 2 } lc_process_state;
 
 typedef enum { LC_CLOCK_MONOTONIC = 0, LC_CLOCK_TSC = 1, LC_CLOCK_CNTVCT = 2 } lc_clock_kind;
+
+typedef enum { LC_TAKES_DRAIN = 0, LC_TAKES_KEEPER = 1 } lc_taker;
 
 #define LC_HEADER_BYTES 4096u
 
@@ -86,6 +90,9 @@ typedef struct {
     lc_word gc_generation;
     lc_word gc_total_ns;
     lc_section sections[LC_SECTION_COUNT];
+    /* Version 1 ended with its five sections; what follows them was 0. */
+    lc_word takes;        /* lc_taker: who takes stalls out of the slots, the process's own drain or a keeper */
+    lc_word text_written; /* number of the keeper's last text that was written to stderr, or given up */
 } lc_header;
 
 _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
@@ -115,12 +122,12 @@ _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
     X(stalls_suppressed_expected) \
     X(lanes_refused)            \
     X(gc_collections)           \
-    X(checkpoints_written)      \
-    X(checkpoints_failed)       \
-    X(suspends)                 \
-    X(clock_steps)              \
-    X(calls_refused)            \
-    X(calls_no_descriptor)
+    X(checkpoints_written) X(checkpoints_failed) \
+    X(suspends) X(clock_steps)  \
+    X(calls_refused) X(calls_no_descriptor) \
+    X(stalls_suppressed_storm)  \
+    X(keepers_started) X(keepers_refused) \
+    X(texts_written) X(texts_dropped)
 
 typedef enum {
 #define LC_COUNTER_ENUM(name) LC_COUNTER_##name,
@@ -566,5 +573,31 @@ _Static_assert(offsetof(lc_slot, hosts) == 2048, "hosts start on a line");
 _Static_assert(offsetof(lc_slot, samples) == 5632, "samples start on a line");
 _Static_assert(sizeof(lc_slot) == 5632 + LC_SAMPLE_MAX * sizeof(lc_sample_entry), "the heap follows the samples");
 _Static_assert(sizeof(lc_slot) < LC_SLOT_BYTES / 2, "half of a slot is heap: stacks, codes, strings");
+
+/* ---- the keeper's page ------------------------------------------------------------------------
+ *
+ * What a keeper says to the process. To the process it is hostile input: nothing follows from it but what is said here. It
+ * begins where a page of any size begins, and nothing comes after it: no other part is in memory that a keeper maps.
+ */
+#define LC_KEEPER_BYTES 16384u
+#define LC_KEEPER_ALIGNMENT 65536u /* pages of 64 KiB: the largest of aarch64 */
+#define LC_KEEPER_TEXT_BYTES 8192u
+
+typedef struct {
+    lc_word pid;     /* of the keeper that serves the file, in its own pid namespace; 0 none yet */
+    lc_word beat_ns; /* monotonic; when it last looked */
+    _Atomic uint32_t bell; /* a futex: rung after a text, after `closed`, and by the process itself */
+    uint32_t reserved;
+    lc_word closed;      /* 1: the end of the process is stored, and all texts were put */
+    lc_word text_number; /* of the text below, from 1; it is put when `text_written` is the number before */
+    lc_word text_bytes;
+    /* For each slot the serial of a stall that is stored. The watchdog uses a slot again that has ended and has this serial. */
+    lc_word taken[LC_SLOT_COUNT];
+    char room[LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES - (6u + LC_SLOT_COUNT) * sizeof(lc_word)];
+    char text[LC_KEEPER_TEXT_BYTES]; /* whole lines, for the program's stderr */
+} lc_keeper;
+
+_Static_assert(sizeof(lc_keeper) == LC_KEEPER_BYTES, "the keeper's page fills its section");
+_Static_assert(offsetof(lc_keeper, text) == LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES, "the text is its last part");
 
 #endif

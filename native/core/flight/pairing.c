@@ -28,13 +28,17 @@ static uint64_t slept_ns(void)
 
 void lc_flight_begin_clocks(lc_flight *flight)
 {
-    enum { SPIN_NS = 2000000 };
+    enum { APART_NS = 2000000 };
+    const uint64_t early_ns_max = UINT64_C(10000000000); /* a longer time may have a suspend in it */
     flight->paired = flight->refined = flight->looked = lc_clock_pair();
     uint64_t rate = UINT64_C(1) << 32;
     if (lc_clock_chosen != LC_CLOCK_MONOTONIC) {
-        while (lc_now_ns() < flight->paired.ns + SPIN_NS) {
+        const lc_instant early = lc_clock_early;
+        const bool is_recent = early.ns != 0 && flight->paired.ns - early.ns < early_ns_max;
+        const lc_instant from = is_recent ? early : flight->paired;
+        while (lc_now_ns() < from.ns + APART_NS) {
         }
-        rate = lc_clock_rate_q32(flight->paired, lc_clock_pair(), rate);
+        rate = lc_clock_rate_q32(from, lc_clock_pair(), rate);
     }
     set_rate(flight, rate);
     flight->header->anchor_ticks = flight->paired.ticks;

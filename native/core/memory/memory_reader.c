@@ -144,31 +144,6 @@ static bool reads_probe(const lc_memory_reader *reader)
     return lc_read(reader, (uint64_t)(uintptr_t)&probe, &copy, sizeof copy) && copy == probe;
 }
 
-lc_reader_kind lc_memory_reader_open(lc_memory_reader *reader, pid_t pid)
-{
-    *reader = (lc_memory_reader){.read = read_own, .pid = pid};
-    if (pid != getpid()) {
-        reader->read = read_either;
-        open_mem(&reader->mem, pid);
-        return LC_READER_VM_READV;
-    }
-    if (reads_probe(reader)) {
-        return LC_READER_VM_WRITEV;
-    }
-    reader->read = read_vm;
-    if (reads_probe(reader)) {
-        return LC_READER_VM_READV;
-    }
-    if (open_mem(&reader->mem, pid)) {
-        reader->read = read_mem;
-        if (reads_probe(reader)) {
-            return LC_READER_PROC_MEM;
-        }
-    }
-    lc_memory_reader_close(reader);
-    return LC_READER_NONE;
-}
-
 static size_t read_nothing(const lc_memory_reader *self, const lc_read_request *requests, size_t count)
 {
     (void)self;
@@ -177,8 +152,44 @@ static size_t read_nothing(const lc_memory_reader *self, const lc_read_request *
     return 0;
 }
 
+static lc_reader_kind find_way(lc_memory_reader *fresh)
+{
+    if (fresh->pid != getpid()) {
+        fresh->read = read_either;
+        open_mem(&fresh->mem, fresh->pid);
+        return LC_READER_VM_READV;
+    }
+    if (reads_probe(fresh)) {
+        return LC_READER_VM_WRITEV;
+    }
+    fresh->read = read_vm;
+    if (reads_probe(fresh)) {
+        return LC_READER_VM_READV;
+    }
+    if (open_mem(&fresh->mem, fresh->pid)) {
+        fresh->read = read_mem;
+        if (reads_probe(fresh)) {
+            return LC_READER_PROC_MEM;
+        }
+    }
+    lc_memory_reader_close(fresh);
+    return LC_READER_NONE;
+}
+
+/* A thread without the GIL may be reading for what it has just ended: `read` is at no moment none. */
+
+lc_reader_kind lc_memory_reader_open(lc_memory_reader *reader, pid_t pid)
+{
+    lc_memory_reader fresh = {.read = read_own, .pid = pid};
+    const lc_reader_kind kind = find_way(&fresh);
+    reader->pid = fresh.pid;
+    reader->mem = fresh.mem;
+    __atomic_store_n(&reader->read, fresh.read, __ATOMIC_RELEASE);
+    return kind;
+}
+
 void lc_memory_reader_close(lc_memory_reader *reader)
 {
+    __atomic_store_n(&reader->read, read_nothing, __ATOMIC_RELEASE);
     lc_kept_file_close(&reader->mem);
-    *reader = (lc_memory_reader){.read = read_nothing};
 }

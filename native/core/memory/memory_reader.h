@@ -51,7 +51,7 @@ void lc_memory_reader_close(lc_memory_reader *reader);
 static inline bool lc_read(const lc_memory_reader *reader, uint64_t address, void *into, size_t bytes)
 {
     const lc_read_request request = {address, into, bytes};
-    return reader->read(reader, &request, 1) == 1;
+    return __atomic_load_n(&reader->read, __ATOMIC_ACQUIRE)(reader, &request, 1) == 1;
 }
 
 #endif

@@ -28,9 +28,14 @@ static inline void lc_bell_ring(lc_bell *bell)
     lc_bell_wake(bell);
 }
 
-/* Sleeps until the bell's value is no longer `seen`, the deadline (ns, monotonic) has passed, or for no
- * reason at all: the caller looks again. False: the deadline has passed. */
-static inline bool lc_bell_wait(lc_bell *bell, uint32_t seen, uint64_t deadline_ns)
+/* The same for a bell in shared memory, where processes wait. */
+static inline void lc_bell_ring_shared(lc_bell *bell)
+{
+    atomic_fetch_add_explicit(bell, 1, memory_order_release);
+    syscall(SYS_futex, bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static inline bool lc_bell_wait_as(int operation, lc_bell *bell, uint32_t seen, uint64_t deadline_ns)
 {
     struct timespec at;
     struct timespec *deadline = NULL;
@@ -39,10 +44,21 @@ static inline bool lc_bell_wait(lc_bell *bell, uint32_t seen, uint64_t deadline_
         at.tv_nsec = (long)(deadline_ns % 1000000000u);
         deadline = &at;
     }
-    /* WAIT_BITSET takes an absolute time; plain WAIT a relative one, which drifts. */
-    const long result = syscall(SYS_futex, bell, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline, NULL,
-                                FUTEX_BITSET_MATCH_ANY);
+    const long result = syscall(SYS_futex, bell, operation, seen, deadline, NULL, FUTEX_BITSET_MATCH_ANY);
     return !(result == -1 && errno == ETIMEDOUT);
+}
+
+/* Sleeps until the bell's value is no longer `seen`, the deadline (ns, monotonic) has passed, or for no
+ * reason at all: the caller looks again. False: the deadline has passed. */
+static inline bool lc_bell_wait(lc_bell *bell, uint32_t seen, uint64_t deadline_ns)
+{
+    /* WAIT_BITSET takes an absolute time; plain WAIT a relative one, which drifts. */
+    return lc_bell_wait_as(FUTEX_WAIT_BITSET_PRIVATE, bell, seen, deadline_ns);
+}
+
+static inline bool lc_bell_wait_shared(lc_bell *bell, uint32_t seen, uint64_t deadline_ns)
+{
+    return lc_bell_wait_as(FUTEX_WAIT_BITSET, bell, seen, deadline_ns);
 }
 
 #endif

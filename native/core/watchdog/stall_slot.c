@@ -27,6 +27,14 @@ void lc_stall_slot_release(lc_lane_watch *watch)
     }
 }
 
+/* The keeper has stored the stall that is in the slot. Whatever it wrote there: only the serial of one that has ended counts. */
+static bool was_taken(const lc_watchdog *w, uint64_t index, const lc_slot *slot)
+{
+    const lc_flight *flight = w->flight;
+    return LC_LOAD(flight->header->takes) == LC_TAKES_KEEPER && LC_LOAD(slot->state) == LC_SLOT_ENDED &&
+           LC_ACQUIRE(flight->keeper->taken[index]) == LC_LOAD(slot->serial);
+}
+
 static lc_slot_writer *free_writer(lc_watchdog *w)
 {
     /* Lowest first: the file's pages are touched only as stalls overlap. */
@@ -37,6 +45,10 @@ static lc_slot_writer *free_writer(lc_watchdog *w)
         lc_slot *slot = lc_flight_claim(w->flight, LC_SECTION_SLOTS, i);
         if (slot == NULL) {
             return NULL;
+        }
+        if (was_taken(w, i, slot)) {
+            LC_STORE(slot->state, LC_SLOT_FREE);
+            atomic_thread_fence(memory_order_release); /* readers see that before the slot is wiped */
         }
         if (LC_ACQUIRE(slot->state) == LC_SLOT_FREE) {
             lc_slot_writer_begin(&w->writers[i], slot);
@@ -142,6 +154,7 @@ static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *w
     if (LC_LOAD(slot->sample_count) == 0) {
         lc_flight_count(w->flight, LC_COUNTER_stalls_unsampled, 1);
     }
+    lc_watchdog_call_keeper(w);
     lc_bell_ring(&w->news);
 }
 
@@ -154,11 +167,23 @@ static bool was_no_stall(const lc_watchdog *w, const lc_lane *lane, const lc_end
     return stepped && took_ns <= lc_stall_limit_ns(w, limit);
 }
 
+/* One too many in this minute. Hangs may have been told already, and cannot be many. */
+static bool is_over_limit(lc_watchdog *w, uint64_t took_ns)
+{
+    return LC_LOAD(w->flight->header->takes) == LC_TAKES_KEEPER && !lc_storm_admits(&w->storm, w->now.ns) &&
+           took_ns < w->settings.hang_ns;
+}
+
 static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e)
 {
     const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
     const uint64_t begin_ns = least(end_ns, lc_flight_ns_near(w->flight, w->now, e->begin));
     if (was_no_stall(w, lane, e, end_ns - begin_ns)) {
+        lc_stall_slot_release(watch);
+        return;
+    }
+    if (is_over_limit(w, end_ns - begin_ns)) {
+        lc_flight_count(w->flight, LC_COUNTER_stalls_suppressed_storm, 1);
         lc_stall_slot_release(watch);
         return;
     }

@@ -112,15 +112,23 @@ static void bind(const lc_lane_watch *watch, const subject *s, const lane_now *n
     LC_STORE(slot->turn_begin_ns, now->turn_begin_ns);
 }
 
+/* When to look whether this work goes on. Most work that has just begun is over soon: what is looked at then has begun later,
+ * and is found within a tick all the same. */
+static uint64_t look_again(const lc_watchdog *w, uint64_t begin_ns, uint64_t delay_ns, uint64_t now_ns)
+{
+    const bool is_fresh = elapsed(begin_ns, now_ns) < delay_ns / 4u;
+    return begin_ns + (is_fresh ? w->settings.tick_ns : delay_ns);
+}
+
 /* When something could become too long, if it goes on as it is. */
 static uint64_t next_suspicion(const lc_watchdog *w, const lc_lane *lane, const lane_now *now, uint64_t now_ns)
 {
     const uint64_t delay = lc_ticks_to_ns(LC_LOAD(lane->sample_delay), lc_stall_rate(w));
-    uint64_t at = LC_LOAD(lane->turn_stalled) ? now_ns + w->settings.tick_ns : now->turn_begin_ns + delay;
-    if ((now->callback & 1u) && now->callback_begin_ns + delay < at) {
-        at = now->callback_begin_ns + delay;
-    }
-    return at;
+    const uint64_t tick_at = now_ns + w->settings.tick_ns;
+    const uint64_t turn_at = LC_LOAD(lane->turn_stalled) ? tick_at : look_again(w, now->turn_begin_ns, delay, now_ns);
+    const uint64_t callback_at =
+        now->callback & 1u ? look_again(w, now->callback_begin_ns, delay, now_ns) : tick_at;
+    return callback_at < turn_at ? callback_at : turn_at;
 }
 
 /* A turn that is a stall already stays the subject until one of its callbacks is a stall by itself. */
@@ -148,14 +156,17 @@ static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watc
     if (level < LC_LEVEL_STALL) {
         LC_STORE(slot->level, LC_LEVEL_STALL);
         LC_RELEASE(slot->state, LC_SLOT_STALL);
+        lc_watchdog_call_keeper(w);
     }
     if (level < LC_LEVEL_HANG && busy_ns >= w->settings.hang_ns) {
         lc_sampler_take_threads(w, lane, watch);
         LC_RELEASE(slot->level, LC_LEVEL_HANG);
+        lc_watchdog_call_keeper(w);
     }
     if (level < LC_LEVEL_ANR && busy_ns >= w->settings.anr_ns) {
         LC_RELEASE(slot->level, LC_LEVEL_ANR);
         lc_bell_ring(&w->news);
+        lc_watchdog_call_keeper(w);
     }
     if (busy_ns >= w->settings.hang_ns) {
         save_hang(w, watch, busy_ns);

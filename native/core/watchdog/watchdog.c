@@ -1,6 +1,5 @@
 #include "core/watchdog/watchdog.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/watchdog/own_signals.h"
+#include "core/host/own_thread.h"
 #include "core/watchdog/stall_watch.h"
 
 enum { LATE_NS = 10 * 1000 * 1000 };
@@ -44,6 +43,7 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     w->flight = flight;
     w->source = source;
     w->settings = *settings;
+    lc_storm_begin(&w->storm, settings->stalls_per_minute, lc_now_ns());
     lc_memory_reader_open(&w->reader, getpid());
     w->can_park = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     w->lanes = (lc_lane_context){
@@ -168,30 +168,13 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* glibc takes static TLS, of which a process may have much, out of the stack. */
-static size_t stack_bytes(const pthread_attr_t *attributes)
-{
-    size_t (*taken)(const pthread_attr_t *);
-    *(void **)&taken = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
-    return 256u * 1024u + (taken == NULL ? 0u : taken(attributes));
-}
-
 int lc_watchdog_start(lc_watchdog *w)
 {
-    sigset_t before;
-    pthread_attr_t attributes;
-    pthread_t thread;
     if (lc_life_change(&w->life, LC_LIFE_STOPS, LC_LIFE_RUNS) || lc_life_is(&w->life, LC_LIFE_RUNS)) {
         return 0;
     }
     atomic_store(&w->life, LC_LIFE_RUNS);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, stack_bytes(&attributes));
-    lc_own_signals_begin(&before);
-    const int error = pthread_create(&thread, &attributes, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    const int error = lc_own_thread_start(run, w);
     if (error != 0) {
         atomic_store(&w->life, LC_LIFE_OVER);
     }

@@ -15,8 +15,10 @@
 #include "core/flight/flight.h"
 #include "core/watchdog/frame_source.h"
 #include "core/watchdog/futex.h"
+#include "core/watchdog/storm.h"
 #include "core/watchdog/thread_life.h"
 #include "core/host/host_view.h"
+#include "core/keeper/courier.h"
 #include "core/lane/lane.h"
 #include "core/lane/lane_reading.h"
 #include "core/flight/slot_writer.h"
@@ -26,10 +28,11 @@
 typedef struct {
     uint64_t threshold_ns; /* as configured; lanes have it in ticks, of a rate that is refined. 0: not known */
     uint64_t sample_interval_ns;
-    uint64_t tick_ns;     /* between looks at idle lanes; the sample delay */
+    uint64_t tick_ns;     /* between looks at lanes of which none has worked for long (lc_watchdog_tick_ns) */
     uint64_t park_ns;     /* idle for this long: park */
     uint64_t hang_ns;     /* all threads are read */
     uint64_t anr_ns;      /* published while it lasts */
+    uint64_t stalls_per_minute; /* where a keeper takes them; 0: no limit */
 } lc_watchdog_settings;
 
 /* What the watchdog remembers of a lane between looks. */
@@ -55,6 +58,8 @@ typedef struct {
     lc_watchdog_settings settings;
     lc_bell bell;          /* rung to wake the watchdog */
     lc_bell news;          /* rung to wake the drain */
+    lc_courier *courier;   /* NULL: no keeper is called */
+    lc_storm storm;
     lc_checkpoint checkpoint;
     lc_bell life; /* of the thread: thread_life.h */
     bool can_park;
@@ -71,10 +76,26 @@ typedef struct {
     void *memory;
 } lc_watchdog;
 
+/* The tick: the longest that work may have run when it is first seen. A program that is never idle wakes the watchdog once in a
+ * tick; so the default sample delay, a fifth of the threshold, is not also the tick. A shorter delay was asked for, and is. */
+static inline uint64_t lc_watchdog_tick_ns(uint64_t threshold_ns, uint64_t sample_delay_ns)
+{
+    const uint64_t latest_ns = threshold_ns / 20u * 7u;
+    return sample_delay_ns >= threshold_ns / 5u && sample_delay_ns < latest_ns ? latest_ns : sample_delay_ns;
+}
+
 /* Sets memory aside (one mapping, touched as used). `checkpoint_path`: NULL for no copies on disk.
  * 0 or an errno. */
 int lc_watchdog_open(lc_watchdog *watchdog, lc_flight *flight, lc_frame_source *source,
                      const lc_watchdog_settings *settings, const char *checkpoint_path);
+/* Where a keeper takes stalls: has it called. */
+static inline void lc_watchdog_call_keeper(const lc_watchdog *watchdog)
+{
+    if (watchdog->courier != NULL && LC_LOAD(watchdog->flight->header->takes) == LC_TAKES_KEEPER) {
+        (void)lc_courier_ask(watchdog->courier);
+    }
+}
+
 /* Starts the thread, if it does not run; one that was asked to stop and has not yet stopped goes on. 0 or an errno. */
 int lc_watchdog_start(lc_watchdog *watchdog);
 /* It stops after a last look that completes what has ended; lc_life_stops_by waits for that. A disk that does not answer

@@ -42,6 +42,7 @@
  *   values_before    how far before an instance of a Python class the pointer to its attributes is, to
  *                    which values_tag is to be added; from 3.13 on they are behind the instance
  *   values_first     where in them the first one is
+ *   type_shared_keys pointer to the keys of the attributes of a Python class's instances
  *   with_words       what a `with` block keeps on the value stack: the bound __exit__, or from 3.14
  *                    on the method descriptor and the lock
  *   lock_*, rlock_*, handle_*   private to Modules/_threadmodule.c: checked by lock_learn.c at the start
@@ -113,6 +114,8 @@
     X(values_tag,                    0,         1,         0,    0,    0)      \
     X(values_first,                  0,         0,         8,    8,    8)      \
     X(type_basic_size,              32,        32,        32,   32,   32)      \
+    X(type_flags,                  168,       168,       168,  168,  168)      \
+    X(type_shared_keys,            872,       880,       880,  880,  888)      \
     X(dict_keys,                    32,        32,        32, LC_ABSENT, LC_ABSENT) \
     X(with_words,                    1,         1,         1,    2,    2)      \
     X(lock_semaphore,               16,        16,        16, LC_ABSENT, LC_ABSENT) \
@@ -125,8 +128,16 @@
     X(type_name,                    24,        24,        24,   24,   24)      \
     X(type_base,                   256,       256,       256,  256,  256)
 
-/* Of a dict's keys, 3.11 to 3.13, where LC_DICT_GENERAL is the kind whose keys are any objects. */
-enum { LC_DICT_INDEX_BITS = 9, LC_DICT_KIND = 10, LC_DICT_USED = 24, LC_DICT_INDEX = 32, LC_DICT_GENERAL = 0 };
+/* Of a dict's keys. LC_DICT_GENERAL is the kind whose keys are any objects; LC_DICT_SPLIT: strings, whose values are in the
+ * instances that share the keys. */
+enum {
+    LC_DICT_INDEX_BITS = 9,
+    LC_DICT_KIND = 10,
+    LC_DICT_USED = 24,
+    LC_DICT_INDEX = 32,
+    LC_DICT_GENERAL = 0,
+    LC_DICT_SPLIT = 2
+};
 
 typedef struct {
     uint32_t version; /* major << 8 | minor */

@@ -102,6 +102,16 @@ AT(generator_qualname, PyGenObject, gi_qualname);
 AT(type_name, PyTypeObject, tp_name);
 AT(type_base, PyTypeObject, tp_base);
 AT(type_basic_size, PyTypeObject, tp_basicsize);
+AT(type_flags, PyTypeObject, tp_flags);
+AT(type_shared_keys, PyHeapTypeObject, ht_cached_keys);
+_Static_assert(offsetof(PyDictKeysObject, dk_log2_index_bytes) == LC_DICT_INDEX_BITS &&
+                   offsetof(PyDictKeysObject, dk_kind) == LC_DICT_KIND &&
+                   offsetof(PyDictKeysObject, dk_nentries) == LC_DICT_USED &&
+                   offsetof(PyDictKeysObject, dk_indices) == LC_DICT_INDEX &&
+                   (int)DICT_KEYS_GENERAL == (int)LC_DICT_GENERAL && (int)DICT_KEYS_SPLIT == (int)LC_DICT_SPLIT,
+               "layout.h, dict_keys.h: a dict's keys");
+_Static_assert(sizeof(PyDictUnicodeEntry) == 16 && offsetof(PyDictUnicodeEntry, me_key) == 0,
+               "attributes.c: shared keys");
 _Static_assert(sizeof(_Py_CODEUNIT) == 2, "walker.c: a code unit has two bytes");
 _Static_assert(offsetof(PyMethodDef, ml_name) == 0, "work.c: the name comes first");
 
@@ -133,12 +143,8 @@ AT(long_digits, PyLongObject, long_value.ob_digit);
 
 #if PY_VERSION_HEX < 0x030E0000
 AT(dict_keys, PyDictObject, ma_keys);
-_Static_assert(offsetof(PyDictKeysObject, dk_log2_index_bytes) == LC_DICT_INDEX_BITS &&
-                   offsetof(PyDictKeysObject, dk_kind) == LC_DICT_KIND &&
-                   offsetof(PyDictKeysObject, dk_nentries) == LC_DICT_USED &&
-                   offsetof(PyDictKeysObject, dk_indices) == LC_DICT_INDEX && (int)DICT_KEYS_GENERAL == (int)LC_DICT_GENERAL &&
-                   offsetof(PyDictKeyEntry, me_key) == 8 && offsetof(PyDictKeyEntry, me_value) == 16,
-               "layout.h, work_called.c: a dict's keys");
+_Static_assert(offsetof(PyDictKeyEntry, me_key) == 8 && offsetof(PyDictKeyEntry, me_value) == 16,
+               "work_called.c: an entry of a dict");
 AT(frame_stack, _PyInterpreterFrame, stacktop);
 IS(frame_stack_bytes, sizeof(int));
 #else

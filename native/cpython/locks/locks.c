@@ -4,6 +4,7 @@
 
 #include "cpython/gil/threads.h"
 #include "cpython/locks/lock_waited.h"
+#include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 
@@ -50,41 +51,16 @@ static bool is_lock(const lc_cpython_source *source, uint64_t object)
            (type == source->locks.types[LC_TYPE_LOCK] || type == source->locks.types[LC_TYPE_RLOCK]);
 }
 
-/* Where an instance's attributes lie and how many of them to look at. Up to 3.12 in the order in which they were
- * set, and a condition sets `_lock` first; later in any order, behind the number of places. */
-static uint64_t values_of(const lc_cpython_source *source, uint64_t instance, uint32_t *count)
+/* The lock of a threading.Condition. 0 not known. */
+static uint64_t lock_of_condition(lc_cpython_source *source, uint64_t condition)
 {
-    const lc_layout *l = &source->layout;
-    if (l->values_before != LC_ABSENT) {
-        *count = 1;
-        return lc_word_at(source, instance - l->values_before) + l->values_tag;
-    }
-    const uint64_t values = instance + lc_word_at(source, lc_type_at(source, instance) + l->type_basic_size);
-    *count = (uint32_t)(lc_word_at(source, values) & 0xFFu); /* struct _dictvalues: capacity */
-    return values;
-}
-
-/* The lock of a threading.Condition: the only one among its attributes. 0 not known. */
-static uint64_t lock_of_condition(const lc_cpython_source *source, uint64_t condition)
-{
-    uint32_t count = 0;
-    uint64_t found = 0;
-    const uint64_t values = values_of(source, condition, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        const uint64_t value = lc_word_at(source, values + source->layout.values_first + 8u * (uint64_t)i);
-        if (value != found && is_lock(source, value)) {
-            if (found != 0) {
-                return 0;
-            }
-            found = value;
-        }
-    }
-    return found;
+    const uint64_t lock = lc_attribute(source, condition, "_lock");
+    return is_lock(source, lock) ? lock : 0;
 }
 
 /* A condition lets go of its lock while it waits, in the middle of a block. Whether the thread waits so for this
  * lock, or for one that cannot be told. */
-static bool waits_in_condition(const lc_cpython_source *source, const lc_chain *chain, uint32_t outer, uint64_t lock)
+static bool waits_in_condition(lc_cpython_source *source, const lc_chain *chain, uint32_t outer, uint64_t lock)
 {
     for (uint32_t i = 0; i < outer; i++) {
         lc_frame_shape shape;

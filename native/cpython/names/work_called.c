@@ -1,24 +1,8 @@
 #include "cpython/names/work_called.h"
 
-#include "cpython/objects/objects.h"
+#include "cpython/objects/dict_keys.h"
 
 #define CURRENT_TASKS_MAX 64u /* one for each loop that runs a task */
-#define INDEX_BITS_MAX 16u
-
-/* The head of a dict's keys (Include/internal/pycore_dict.h), the same from 3.11 to 3.13; asserted in layout_check.c. */
-typedef struct {
-    uint64_t references;
-    uint8_t bits;
-    uint8_t index_bits; /* of the bytes of the index that follows */
-    uint8_t kind;
-    uint8_t padding[5];
-    uint64_t usable;
-    uint64_t used; /* entries, some of which may be gone */
-} dict_keys;
-
-_Static_assert(offsetof(dict_keys, index_bits) == LC_DICT_INDEX_BITS && offsetof(dict_keys, kind) == LC_DICT_KIND &&
-                   offsetof(dict_keys, used) == LC_DICT_USED && sizeof(dict_keys) == LC_DICT_INDEX,
-               "as layout.h says");
 
 typedef struct {
     uint64_t hash, key, value;
@@ -37,15 +21,11 @@ lc_text lc_called_function(uint64_t work, const lc_stack *stack)
  * threads' loops change it meanwhile. */
 static uint64_t find_in_dict(const lc_cpython_source *source, uint64_t dict, uint64_t key)
 {
-    dict_keys keys;
     dict_entry entry;
+    uint64_t used = 0;
     const uint64_t table = dict == 0 ? 0 : lc_word_at(source, dict + source->layout.dict_keys);
-    if (table == 0 || !lc_read(source->reader, table, &keys, sizeof keys) || keys.kind != LC_DICT_GENERAL ||
-        keys.index_bits > INDEX_BITS_MAX || keys.used > CURRENT_TASKS_MAX) {
-        return 0;
-    }
-    const uint64_t entries = table + sizeof keys + (UINT64_C(1) << keys.index_bits);
-    for (uint64_t i = 0; i < keys.used; i++) {
+    const uint64_t entries = lc_dict_entries(source, table, LC_DICT_GENERAL, CURRENT_TASKS_MAX, &used);
+    for (uint64_t i = 0; i < used && entries != 0; i++) {
         if (!lc_read(source->reader, entries + i * sizeof entry, &entry, sizeof entry)) {
             return 0;
         }

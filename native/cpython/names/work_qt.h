@@ -29,12 +29,9 @@ static inline uint64_t lc_qt_work(uint64_t receiver, uint16_t type)
 
 static inline bool lc_is_qt_work(uint64_t work) { return (work & LC_WORK_QT_TAG_MASK) == LC_WORK_QT; }
 
-/* "QPushButton: MouseButtonRelease", "Board: Paint", into LC_STRING_MAX bytes. What cannot be read is left out. */
+/* "QPushButton: MouseButtonRelease", into LC_STRING_MAX bytes. What cannot be read is left out. */
 lc_text lc_qt_work_name(const lc_cpython_source *source, uint64_t work, char *into);
 lc_text lc_qt_kind_name(const lc_cpython_source *source, lc_work_kind kind, char *into);
-
-/* Where shiboken's BindingManager is, which knows PySide's objects; 0: nowhere. Any thread. */
-void lc_qt_use_wrappers(uint64_t manager);
 
 /* The name of an event's type, NULL where it has none. Pure. */
 const char *lc_qt_event_name(uint32_t type);

@@ -1,8 +1,9 @@
-/* What only names and locks are read by: functions, methods, generators, and the values of a frame. No public structure says
- * where these are, so a few are made, and a function looks at its own frame. */
+/* What only names and locks are read by: functions, methods, generators, attributes, and the values of a frame. No public
+ * structure says where these are, so a few are made, and a function looks at its own frame. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/source/self_test.h"
 #include "cpython/walker/frame_values.h"
@@ -15,7 +16,11 @@ static const char PROBE[] = "def each():\n"
                             "            look()\n"
                             "        except KeyError:\n"
                             "            pass\n"
-                            "generator = each()\n";
+                            "class Attributes:\n"
+                            "    def __init__(self, known):\n"
+                            "        self.one, self.other = known, 'known'\n"
+                            "generator = each()\n"
+                            "instance = Attributes(run)\n";
 
 enum { LOCALS = 4, KNOWN = 1 }; /* of `run`: look, known, generator, one */
 
@@ -89,6 +94,14 @@ static bool objects_agree(const lc_cpython_source *source, PyObject *bound, PyOb
            lc_word_at(source, address_of(builtin) + l->cfunction_self) == address_of(self);
 }
 
+static bool attributes_agree(lc_cpython_source *source, PyObject *instance, PyObject *one)
+{
+    const uint64_t address = address_of(instance);
+    return lc_attribute(source, address, "one") == address_of(one) &&
+           lc_str_is(source, lc_attribute(source, address, "other"), "known") &&
+           lc_attribute(source, address, "another") == 0;
+}
+
 /* ---- put together ------------------------------------------------------------------------------- */
 
 static uint32_t stack_size_of(PyObject *function)
@@ -108,9 +121,9 @@ static bool agree(lc_cpython_source *source, PyObject *names)
     PyObject *self = PyCapsule_New(&p, NULL, NULL);
     PyObject *builtin = self == NULL ? NULL : PyCFunction_New(&look_definition, self);
     PyObject *bound = PyMethod_New(run, names);
-    bool agrees = true;
+    bool agrees = attributes_agree(source, PyDict_GetItemString(names, "instance"), run);
     if (builtin != NULL && bound != NULL) {
-        agrees = objects_agree(source, bound, generator, builtin, self);
+        agrees = agrees && objects_agree(source, bound, generator, builtin, self);
         Py_XDECREF(PyObject_CallFunctionObjArgs(run, builtin, p.known, generator, NULL));
         agrees = agrees && (!p.looked || p.agrees);
     }

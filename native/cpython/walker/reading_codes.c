@@ -141,6 +141,35 @@ uint32_t lc_reading_trusted_from(lc_cpython_source *source, const lc_reading *re
     return from;
 }
 
+static bool has_count(const lc_reading *reading, uint64_t address, uint64_t deaths)
+{
+    for (uint32_t i = 0; i < reading->code_count; i++) {
+        const lc_walk_code *code = &reading->codes[i];
+        if (code->address == address) {
+            return code->counted && code->deaths == deaths;
+        }
+    }
+    return false;
+}
+
+static bool outlived(lc_cpython_source *source, const lc_reading *first, const lc_walk_code *code)
+{
+    uint64_t deaths = 0;
+    return !code->counted || still_trusted(source, code) ||
+           (!code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) && has_count(first, code->address, deaths));
+}
+
+uint32_t lc_reading_outlived_from(lc_cpython_source *source, const lc_reading *first, const lc_reading *second, uint32_t from)
+{
+    for (uint32_t i = second->chain.count; i > from; i--) {
+        const lc_walk_frame *frame = &second->frames[i - 1];
+        if (frame->shown && !outlived(source, first, &second->codes[frame->code])) {
+            return i;
+        }
+    }
+    return from;
+}
+
 static bool still_proven(lc_cpython_source *source, const lc_walk_code *code, lc_snapshot *later)
 {
     if (still_trusted(source, code)) {

@@ -207,9 +207,19 @@ static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading 
     proof->cut |= from != proof->from; /* no other try would trust them: the next walk will */
     proof->from = from;
     const bool quiet = lc_chains_equal(&first->chain, &second->chain);
-    return confirmed(source, thread_state, second, quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING, want_whole, proof) &&
-           lc_reading_settle(source, second, &source->walker->confirmation) &&
-           lc_reading_trusted_from(source, second, proof->from, proof->in_both) == proof->from;
+    if (!confirmed(source, thread_state, second, quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING, want_whole, proof) ||
+        !lc_reading_settle(source, second, &source->walker->confirmation) ||
+        lc_reading_trusted_from(source, second, proof->from, proof->in_both) != proof->from) {
+        return false;
+    }
+    const uint32_t outlived = lc_reading_outlived_from(source, first, second, proof->from);
+    if (outlived != proof->from) {
+        if (want_whole || outlived == second->chain.count) {
+            return false;
+        }
+        *proof = (lc_proof){.any = true, .cut = true, .seen = outlived, .from = outlived, .in_both = outlived, .agreed = outlived};
+    }
+    return true;
 }
 
 typedef enum { READ, READ_FAILED, READ_EMPTY } read_outcome;

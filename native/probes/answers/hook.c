@@ -8,7 +8,9 @@
 
 #include "core/answers/answers.h"
 #include "core/clock/clock.h"
+#include "core/start/start.h"
 #include "probes/hooks/hook_set.h"
+#include "probes/hooks/patched_function.h"
 #include "module/thread_lane.h"
 
 /* ---- whose answer it is ------------------------------------------------------------------ */
@@ -37,6 +39,7 @@ static bool read_scene(const lc_lane *lane, char *name, size_t room)
 static void answered(const lc_answer *answer)
 {
     const int error = errno;
+    lc_start_note(LC_START_ANSWERED, false);
     char scene[SCENE_CHARACTERS];
     const lc_lane *lane = lc_storing_begin(lc_own_lane.generation) ? lc_own_lane.lane : NULL;
     lc_answer_row *row = &lc_answer_rows[0];
@@ -44,7 +47,8 @@ static void answered(const lc_answer *answer)
         row = lc_answers_row((uint64_t)PyThread_get_thread_ident(), lane->thread_name);
     }
     if (lc_answers_count(row, answer)) {
-        const bool has_scene = lane != NULL && read_scene(lane, scene, sizeof scene);
+        const bool has_scene =
+            lc_answers_named(answer, scene, sizeof scene) || (lane != NULL && read_scene(lane, scene, sizeof scene));
         lc_answers_name_worst(row, has_scene ? scene : lc_answers_method(answer));
     }
     lc_storing_end();
@@ -116,10 +120,27 @@ SENDER(write, (int fd, const void *data, size_t bytes), (fd, data, bytes))
 SENDER(writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
 SENDER(sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 
-enum { FUNCTIONS = 7 };
+/* A server's socket is open for connections. */
+#define LISTENER_HOOK(way, name, parameters, arguments, after)                                                    \
+    static int hooked_##name##_##way parameters                                                                   \
+    {                                                                                                             \
+        const int result = name##_next[way] arguments;                                                            \
+        if (result == 0) {                                                                                        \
+            const int error = errno;                                                                              \
+            lc_start_note(LC_START_LISTENING, false);                                                             \
+            errno = error;                                                                                        \
+        }                                                                                                         \
+        return result;                                                                                            \
+    }
+
+typedef int(*listen_function)(int fd, int backlog);
+static listen_function listen_next[LC_HOOK_WAYS];
+LC_HOOK_EACH_WAY(LISTENER_HOOK, listen, (int fd, int backlog), (fd, backlog), )
+
+enum { FUNCTIONS = 8 };
 static lc_hooked_function functions[FUNCTIONS] = {LC_HOOK_ROW(recv),  LC_HOOK_ROW(read),   LC_HOOK_ROW(recvmsg),
                                                   LC_HOOK_ROW(send),  LC_HOOK_ROW(write),  LC_HOOK_ROW(writev),
-                                                  LC_HOOK_ROW(sendmsg)};
+                                                  LC_HOOK_ROW(sendmsg), LC_HOOK_ROW(listen)};
 static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
 
 /* ---- the calls of Python ----------------------------------------------------------------- */
@@ -139,17 +160,63 @@ PyObject *lc_hooked_answers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
     return lc_hook_set_all(&hooks);
 }
 
-PyObject *lc_answers_elsewhere(PyObject *Py_UNUSED(module), PyObject *descriptor)
+/* ---- servers of which more is known ------------------------------------------------------ */
+
+static bool is_behind_tls; /* some connection; under the GIL, as is the count */
+static uint32_t handled_behind_tls;
+
+PyObject *lc_answers_behind_tls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    const long fd = PyLong_AsLong(descriptor);
+    is_behind_tls = true;
+    Py_RETURN_NONE;
+}
+
+static PyObject *call_gate(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
+{
+    const int fresh = lc_answers_fresh;
+    const bool is_due = is_behind_tls && handled_behind_tls++ % LC_ANSWERS_ONE_OF == 0;
+    if (__builtin_expect((fresh == 0 && !is_due) || names != NULL || PyVectorcall_NARGS(count) != 2 || patch->extra == NULL, 1)) {
+        return lc_patched_call_original(patch, args, count, names);
+    }
+    lc_answers_fresh = 0;
+    PyObject *connection = PyLong_FromLong(fresh - 1);
+    PyObject *arguments[] = {args[0], args[1], connection};
+    PyObject *result = connection == NULL ? NULL : PyObject_Vectorcall(patch->extra, arguments, 3, NULL);
+    Py_XDECREF(connection);
+    return result;
+}
+
+PyObject *lc_answers_gate(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *original, *timed;
+    if (!PyArg_ParseTuple(args, "OO", &original, &timed)) {
+        return NULL;
+    }
+    return lc_patched_function_new(call_gate, original, timed, 0);
+}
+
+PyObject *lc_answer_handled(PyObject *Py_UNUSED(module), PyObject *connection)
+{
+    const long fd = PyLong_AsLong(connection);
     if (fd == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    if (fd >= 0 && fd < (long)LC_ANSWERS_CONNECTIONS) {
-        lc_answers_leave((int)fd);
-    }
+    lc_answers_handled(fd >= 0 && fd < (long)LC_ANSWERS_CONNECTIONS ? (int)fd : -1);
     Py_RETURN_NONE;
 }
+
+PyObject *lc_answer_named(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int fd;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "is", &fd, &name)) {
+        return NULL;
+    }
+    lc_answers_name(fd, name);
+    Py_RETURN_NONE;
+}
+
+/* ---- figures ----------------------------------------------------------------------------- */
 
 static PyObject *counts_of(const lc_answer_row *row)
 {

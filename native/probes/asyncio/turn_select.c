@@ -1,10 +1,13 @@
 #include "probes/asyncio/turn_select.h"
 
+#include "core/start/start.h"
+#include "probes/asyncio/epoll_select.h"
 #include "probes/hooks/bracket.h"
 #include "probes/hooks/stand_in.h"
 #include "probes/hooks/wait_hook.h"
 
-/* TurnSelect(selector, select, spins): calls `select`; the call's begin ends the thread's turn, its end begins the next.
+/* TurnSelect(selector, select, spins, is_epoll=False): calls `select`, or, of a selectors.EpollSelector, does what that does
+ * (epoll_select.h); the call's begin ends the thread's turn, its end begins the next.
  *
  * It is to be an attribute of the selector: a method of that is called without owning the selector, or each loop would leave a
  * cycle for the garbage collector.
@@ -16,6 +19,7 @@ typedef struct {
     PyObject *select;   /* of a method of the selector's, the function */
     PyObject *selector; /* weak reference to it, for such a method; else NULL */
     PyObject *spins;    /* NULL once the garbage collector has cleared it */
+    lc_epoll_select epoll;
     uint32_t in_a_row;
 } turn_select;
 
@@ -62,6 +66,9 @@ static PyObject *get_wrapped(PyObject *self, void *Py_UNUSED(closure)) { return 
 
 static PyObject *ask(const turn_select *self, PyObject *const *args, size_t count, PyObject *names)
 {
+    if (PyVectorcall_NARGS(count) == 1 && names == NULL && lc_epoll_select_takes(&self->epoll, args[0])) {
+        return lc_epoll_select_call(&self->epoll, args[0]);
+    }
     PyObject *select = select_of(self);
     PyObject *result = select == NULL ? NULL : PyObject_Vectorcall(select, args, count, names);
     Py_XDECREF(select);
@@ -82,6 +89,9 @@ static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t c
     const uint64_t generation = lc_the_agent.generation;
     /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */
     lc_bracket_interrupt(lane);
+    if (count > 0 && !is_zero(args[0])) {
+        lc_start_waits();
+    }
     const lc_wait outer = lc_wait_enter(lane);
     PyObject *result = ask(self, args, count, names);
     lc_wait_leave(outer);
@@ -94,16 +104,17 @@ static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t c
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
 {
     PyObject *selector, *select, *spins;
+    int is_epoll = 0;
     if (names != NULL && PyDict_GET_SIZE(names) != 0) {
         PyErr_SetString(PyExc_TypeError, "TurnSelect() takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OOO", &selector, &select, &spins)) {
+    if (!PyArg_ParseTuple(args, "OOO|p", &selector, &select, &spins, &is_epoll)) {
         return NULL;
     }
     const bool is_method = PyMethod_Check(select) && PyMethod_GET_SELF(select) == selector;
     PyObject *weak = is_method ? PyWeakref_NewRef(selector, NULL) : NULL;
-    turn_select *self = is_method && weak == NULL ? NULL : lc_stand_in_new(type, call_select, 3);
+    turn_select *self = is_method && weak == NULL ? NULL : lc_stand_in_new(type, call_select, 5);
     if (self == NULL) {
         Py_XDECREF(weak);
         return NULL;
@@ -111,6 +122,9 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
     self->select = Py_NewRef(is_method ? PyMethod_GET_FUNCTION(select) : select);
     self->selector = weak;
     self->spins = Py_NewRef(spins);
+    if (is_epoll && is_method) {
+        (void)lc_epoll_select_open(selector, &self->epoll);
+    }
     return (PyObject *)self;
 }
 
@@ -125,7 +139,7 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "TurnSelect(selector, select, spins)\n--\n\nCalls select between the end of a turn and the begin of the next."},
+    {Py_tp_doc, "TurnSelect(selector, select, spins, is_epoll=False)\n--\n\nCalls select between the end of a turn and the begin of the next."},
     {Py_tp_new, make},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, members},

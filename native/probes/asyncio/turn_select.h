@@ -5,7 +5,7 @@
 
 #include <Python.h>
 
-/* Adds the type TurnSelect(selector, select, spins) to the module. */
+/* Adds the type TurnSelect(selector, select, spins, is_epoll=False) to the module. */
 int lc_turn_select_add(PyObject *module);
 
 #endif

@@ -1,6 +1,8 @@
 #include "probes/hooks/loop_hooks.h"
 
 #include "cpython/names/work.h"
+#include "probes/hooks/around.h"
+#include "probes/hooks/raised.h"
 #include "probes/hooks/stand_in.h"
 #include "probes/hooks/thread_memory.h"
 
@@ -24,6 +26,7 @@ typedef struct {
 typedef struct {
     uint32_t run_depth;
     uint32_t work_depth;
+    uint32_t outside; /* so many works were begun before the innermost lc_works_enter */
     lc_loop_run runs[NESTED_RUNS_MAX];
     begun_work works[NESTED_WORKS_MAX];
 } begun;
@@ -85,12 +88,15 @@ static PyObject *wait_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(
     Py_RETURN_NONE;
 }
 
-static PyObject *work_begin(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* ---- callbacks --------------------------------------------------------------------------- */
+
+const char *lc_loop_hooks_kind(PyObject *hooks) { return ((loop_hooks *)hooks)->kind_text; }
+
+bool lc_work_begin(const char *kind, PyObject *work)
 {
-    PyObject *work = count > 0 ? args[0] : NULL;
-    lc_lane *lane = lc_thread_lane_get(((loop_hooks *)self)->kind_text);
+    lc_lane *lane = lc_thread_lane_get(kind);
     if (lane == NULL && PyErr_Occurred()) {
-        return NULL;
+        return false;
     }
     begun *own = get_begun();
     if (own != NULL && own->work_depth++ < NESTED_WORKS_MAX) {
@@ -100,14 +106,14 @@ static PyObject *work_begin(PyObject *self, PyObject *const *args, Py_ssize_t co
             lc_thread_lane_note_scene();
         }
     }
-    Py_RETURN_NONE;
+    return true;
 }
 
-static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
+void lc_work_end(void)
 {
     begun *own = own_begun;
     if (own == NULL || own->work_depth == 0 || --own->work_depth >= NESTED_WORKS_MAX) {
-        Py_RETURN_NONE;
+        return;
     }
     const begun_work ended = own->works[own->work_depth];
     own->works[own->work_depth] = (begun_work){0};
@@ -118,8 +124,58 @@ static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(
         lc_bracket_end_late(ended.bracket);
     }
     Py_XDECREF(ended.work);
+}
+
+uint32_t lc_works_enter(void)
+{
+    begun *own = get_begun();
+    const uint32_t outer = own != NULL ? own->outside : 0;
+    if (own != NULL) {
+        own->outside = own->work_depth;
+    }
+    return outer;
+}
+
+void lc_works_end(void)
+{
+    if (own_begun != NULL && own_begun->work_depth > own_begun->outside) {
+        const lc_raised before = lc_raised_take(); /* letting go of works may run Python */
+        while (own_begun != NULL && own_begun->work_depth > own_begun->outside) {
+            lc_work_end();
+        }
+        lc_raised_put_back(before);
+    }
+}
+
+void lc_works_leave(uint32_t outer)
+{
+    lc_works_end();
+    if (own_begun != NULL) {
+        own_begun->outside = outer;
+    }
+}
+
+static PyObject *work_begin(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (!lc_work_begin(lc_loop_hooks_kind(self), count > 0 ? args[0] : NULL)) {
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
+
+static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
+{
+    lc_work_end();
+    Py_RETURN_NONE;
+}
+
+static PyObject *works_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
+{
+    lc_works_end();
+    Py_RETURN_NONE;
+}
+
+/* ---- the type ---------------------------------------------------------------------------- */
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
 {
@@ -147,6 +203,10 @@ static PyMethodDef methods[] = {
     HOOK(wait_end, "wait_end(*ignored): the loop's wait is over."),
     HOOK(work_begin, "work_begin(work, *ignored): a callback begins; `work` names it."),
     HOOK(work_end, "work_end(*ignored): the callback ends."),
+    HOOK(works_end, "works_end(*ignored): all end that were begun in the innermost function of around_works."),
+    {"around_wait", lc_around_wait, METH_O, "around_wait(function): see probes/hooks/around.h."},
+    {"around_works", lc_around_works, METH_O, "around_works(function): see probes/hooks/around.h."},
+    {"around_work", lc_around_work, METH_VARARGS, "around_work(function, attribute, name_of): see probes/hooks/around.h."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,6 +5,7 @@
  *     wait_end()         the wait is over: the next turn
  *     work_begin(work)   a callback; `work` names it: a str, or what native/cpython/names/work.c can name
  *     work_end()
+ *     works_end()        all that were begun in the innermost function of around_works (around.h)
  *     run_end()          the loop runs no more
  *
  * All under the GIL, on the loop's thread. Further arguments are ignored, so that a hook may be handed to a loop as it is.
@@ -14,11 +15,26 @@
 #ifndef LOOPCANARY_LOOP_HOOKS_H
 #define LOOPCANARY_LOOP_HOOKS_H
 
+#include "core/start/start.h"
 #include "probes/hooks/bracket.h"
 #include "probes/hooks/wait_hook.h"
 
 /* Adds the type LoopHooks to the module; negative with an exception set where that fails. */
 int lc_loop_hooks_add(PyObject *module);
+
+/* Of a LoopHooks; its own. */
+const char *lc_loop_hooks_kind(PyObject *hooks);
+
+/* work_begin (false with an exception set: the program's own came up meanwhile) and work_end, which calls no Python but for letting
+ * go of the work. */
+bool lc_work_begin(const char *kind, PyObject *work);
+void lc_work_end(void);
+
+/* Between enter and leave, to which goes what enter answered, lc_works_end ends what was begun there; so does leave. An exception
+ * that is set stays set. */
+uint32_t lc_works_enter(void);
+void lc_works_end(void);
+void lc_works_leave(uint32_t outer);
 
 typedef struct {
     lc_lane *lane; /* NULL: nothing was begun */
@@ -61,6 +77,7 @@ static inline void lc_loop_wait_begin(const char *kind)
     lc_lane *lane = lc_thread_lane_get(kind);
     if (lane != NULL) {
         lc_bracket_interrupt(lane);
+        lc_start_waits();
     }
 }
 

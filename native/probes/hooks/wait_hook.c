@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
+#include "core/start/start.h"
 #include "module/agent.h"
 #include "probes/hooks/hook_set.h"
 
@@ -29,6 +30,9 @@ static inline bool wait_begins(bool is_look)
     }
     lc_turn_end(&own_wait.context, lane);
     own_looks = is_look ? own_looks + 1u : 0u;
+    if (!is_look) {
+        lc_start_waits();
+    }
     return true;
 }
 
@@ -57,6 +61,7 @@ void lc_wait_told_begin(void)
     if (own_wait.lane == NULL) {
         return;
     }
+    lc_start_waits();
     lc_lane *lane = begin_storing();
     if (lane != NULL) {
         if (lc_lane_in_callback(lane)) {

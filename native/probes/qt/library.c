@@ -81,7 +81,6 @@ bool lc_qt_library_find(const char *path, lc_qt_library *out, const char **why_n
         dlclose(library);
         return false;
     }
-    *(void **)&out->binding_manager = dlsym(library, "_ZN8Shiboken14BindingManager8instanceEv");
     out->event_type_offset = find_event_type(library);
     return true;
 }

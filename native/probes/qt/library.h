@@ -15,7 +15,6 @@ typedef struct {
     void *(*application_dispatcher)(void);
     void *(*thread_dispatcher)(void *thread); /* NULL: of the calling thread */
     void (*add_pre_routine)(void (*routine)(void));
-    void *(*binding_manager)(void); /* shiboken's; NULL: another binding */
 } lc_qt_library;
 
 /* Looks in the loaded object of this path (a binding's QtCore module) and in what it is linked with. False with the

@@ -294,9 +294,6 @@ static const char *prepare(const char *path)
         return "no thread-specific memory is left (pthread_key_create)";
     }
     prepared = true;
-    if (qt.binding_manager != NULL) {
-        lc_qt_use_wrappers((uint64_t)(uintptr_t)qt.binding_manager());
-    }
     qt.add_pre_routine(application_is_made); /* stays: it does nothing while nothing is installed */
     return NULL;
 }

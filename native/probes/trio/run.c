@@ -26,10 +26,11 @@ typedef struct {
 
 static const char kind[] = "trio";
 
-/* trio's names of what it tells; interned, as its own are, and kept for ever: a group may outlive the module. */
+/* What trio tells, in its order. */
 enum { BEFORE_TASK_STEP, AFTER_TASK_STEP, BEFORE_IO_WAIT, AFTER_IO_WAIT, BEFORE_RUN, AFTER_RUN, HOOKS };
 static const char *const hook_names[HOOKS] = {"before_task_step", "after_task_step", "before_io_wait",
                                               "after_io_wait",    "before_run",      "after_run"};
+/* Their names; interned, as trio's own are, and kept for ever: a group may outlive the module. */
 static PyObject *hooks[HOOKS];
 static PyObject *data_name, *call_others_name;
 

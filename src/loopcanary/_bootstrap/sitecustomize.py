@@ -11,10 +11,15 @@ import os
 import sys
 
 
-def _step_aside() -> None:
-    """Takes this folder off sys.path and runs the sitecustomize that it hides."""
+def _leave_path() -> None:
+    """Takes this folder off sys.path. Before a thread of ours runs: one that imports while an entry goes
+    would pass over the next entry, the standard library perhaps."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
+
+
+def _run_hidden() -> None:
+    """Runs the sitecustomize that this one hides."""
     ours = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401 - the other one
@@ -57,5 +62,6 @@ def _import_from_here() -> None:
     spec.loader.exec_module(module)
 
 
+_leave_path()
 _start()
-_step_aside()
+_run_hidden()

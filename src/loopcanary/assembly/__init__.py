@@ -4,7 +4,6 @@ Each file is named after what it puts together:
 
 agent         the engine of this process, armed
 engine        the same, from its first loop on
-extension     the native module, where it can be loaded
 integrations  and tracers: what the agent brings with the libraries that a program uses
 store         stores, and what dead and running processes left beside them
 explanations  what reports ask the diagnosis
@@ -14,3 +13,28 @@ top           all watched processes, from their flight files
 notify        the follower of stores; notify_start: starts one beside a program
 attach        another process, watched from now on; attach_inside: what runs in it
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from typing import Any
+
+    from loopcanary._native import Native
+
+
+def is_main_interpreter() -> bool:
+    """Whether this is the interpreter that the process began with. The extension loads in no other."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # from 3.13 on; before
+        try:
+            interpreters: Any = __import__(name)
+        except ImportError:
+            continue
+        return bool(interpreters.get_current() == interpreters.get_main())
+    return True
+
+
+def native_module() -> Native:
+    """The extension; ImportError where it is not built or cannot be loaded."""
+    native: Native = __import__("loopcanary._native", fromlist=("Native",))
+    return native

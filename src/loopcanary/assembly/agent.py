@@ -5,78 +5,145 @@ What runs from then on is in `engine`, and is not loaded before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from loopcanary.assembly import extension
-from loopcanary.engine import process_hooks
-from loopcanary.engine.boundary import Boundary
+from loopcanary.assembly import is_main_interpreter, native_module
+from loopcanary.config import usual_store
+from loopcanary.engine import Boundary
+from loopcanary.engine.attachment import follow
 from loopcanary.engine.canary import Canary
-from loopcanary.model import Config, EngineChoice
-from loopcanary.protocols.loops import PortableSide, Probe, Windows
-from loopcanary.protocols.tracing import Tracers
-from loopcanary.registry import LOOPS, REGISTRY
-from loopcanary.reporters.terminal import Terminal
-from loopcanary.reporters.whose_stderr import may_speak
-from loopcanary.store.location import locate
+from loopcanary.model.config import NATIVE, PORTABLE, Config
+from loopcanary.registry import INTEGRATIONS, LOOPS, REGISTRY
+from loopcanary.whose_stderr import may_speak, own_stderr_file
 
+TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
     from loopcanary._native import Native
-    from loopcanary.engine.parts import EngineParts
+    from loopcanary.engine.in_process.parts import Engine
+    from loopcanary.integrations.installed import Integrations
+    from loopcanary.protocols.loops import PortableSide, Probe, Windows
+    from loopcanary.protocols.tracing import Tracers
 
 
 def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
     """A canary for this process, not yet armed; None in a subinterpreter. Reads the extension's file only."""
-    boundary = Boundary(_say_nothing if config.quiet or not may_speak() else Terminal().write)
+    boundary = Boundary(_say_nothing if config.quiet or not may_speak() else _sayer())
     native, reason = _native_module(config.engine)
-    if native is None and not extension.is_main_interpreter():
+    if native is None and not is_main_interpreter():
         # Patches and signals are the process's; and one that ends while it has threads of ours aborts that.
         if says_why_not:
             boundary.tell("subinterpreters are not watched")
         return None
-    if native is None and config.engine is EngineChoice.NATIVE:
+    if native is None and config.engine == NATIVE:
         boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
     REGISTRY.failed = boundary.failed
-    location = locate(config.store)
+    store, notice, is_usable = _store(config)
     # Absolute from here on: children store in the same place wherever they change to.
     canary = Canary(
-        replace(config, store=location.folder.absolute()),
+        config.replaced(store=store),
         native=native,
         make_probes=_all_probes,
-        make_parts=_parts,
+        make_engine=_engine,
         boundary=boundary,
     )
-    if location.notice:
-        boundary.tell(location.notice)
-    if not location.is_usable:
+    if config.methods:
+        _trace_calls(canary, native)
+    if notice is not None:
+        boundary.tell(notice)
+    if not is_usable:
         boundary.switch_off("store")  # that has been said
-    process_hooks.follow(canary)
+    follow(canary)
     return canary
+
+
+def _store(config: Config) -> tuple[str, str | None, bool]:
+    """The store's folder, a sentence for people where it is not where they expect, and whether it is of
+    use. Most programs have it in the usual place."""
+    folder = usual_store(config)
+    if folder is not None:
+        return folder, None, True
+    from loopcanary.store.location import locate
+
+    location = locate()
+    return str(location.folder.absolute()), location.notice, location.is_usable
+
+
+def _sayer() -> Callable[[str], object]:
+    """Says a line on stderr, while that is what it is now."""
+    stderr = own_stderr_file()
+
+    def say(line: str) -> object:
+        from loopcanary.reporters.terminal import Terminal
+
+        return own_stderr_file() == stderr and Terminal().write(line)
+
+    return say
+
+
+def _trace_calls(canary: Canary, native: Native | None) -> None:
+    if native is None:
+        canary.boundary.tell("methods are not traced: the portable engine cannot")
+        return
+    from loopcanary.engine.calls import EngineCalls
+    from loopcanary.tracers.methods.calls_tracer import CallsTracer
+
+    tracer = CallsTracer(native, canary.config.methods, canary.config.methods_ring)
+    canary.calls = EngineCalls(tracer, canary.boundary)
 
 
 def _say_nothing(line: str) -> None:
     """Where the program's own output shall be all there is."""
 
 
-def _native_module(choice: EngineChoice) -> tuple[Native | None, str]:
+def _native_module(choice: str) -> tuple[Native | None, str]:
     """The extension, or None and why it is not used."""
-    if choice is EngineChoice.PORTABLE:
+    if choice == PORTABLE:
         return None, "the portable engine was asked for"
     try:
-        return extension.load(), ""
+        return native_module(), ""
     except ImportError as error:
         return None, f"the native engine is not there: {error}"
 
 
 def _all_probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
-    from loopcanary.assembly.integrations import integrations
+    return [*_probes(canary, native), _LateIntegrations(canary, native)]
 
-    return [*_probes(canary, native), integrations(canary, native)]
+
+class _LateIntegrations:
+    """Stands for the integrations until one of their libraries is imported."""
+
+    kind = "integrations"
+
+    def __init__(self, canary: Canary, native: Native | None) -> None:
+        from loopcanary.probes import ImportWatch
+
+        self._loaded: Integrations | None = None
+        self._make: Callable[[], Integrations] = lambda: _integrations(canary, native)
+        libraries = [library.awaits for _, library in REGISTRY.loaded(INTEGRATIONS)]
+        self._watch = ImportWatch(libraries, lambda: canary.boundary.call("integrations", self._load))
+
+    def _load(self) -> None:
+        self._loaded = self._make()
+        self._loaded.install()
+
+    def install(self) -> None:
+        """Idempotent."""
+        if self._loaded is None:
+            self._watch.cancel()
+            self._watch.start()
+        else:
+            self._loaded.install()
+
+    def uninstall(self) -> None:
+        """Takes back what is still ours. Idempotent."""
+        self._watch.cancel()
+        if self._loaded is not None:
+            self._loaded.uninstall()
 
 
 def _probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
-    from loopcanary.probes.late import LateProbe
+    from loopcanary.probes import LateProbe
 
     def containing(kind: str) -> Callable[[Callable[[], None]], object]:
         return lambda patch: canary.boundary.call(f"probe {kind}", patch)
@@ -96,6 +163,29 @@ def _probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
         if (probe := kind.portable if native is None else kind.probe) is not None
     ]
     return loops if native is None else [*loops, _answers(canary, native, containing("answers"))]
+
+
+def _integrations(canary: Canary, native: Native | None) -> Integrations:
+    """All of them, not yet installed."""
+    from loopcanary.engine import scopes
+    from loopcanary.integrations.installed import Integrations
+    from loopcanary.integrations.telling import Telling
+    from loopcanary.probes import ImportWatch
+
+    tell = Telling(
+        scopes,
+        canary.loop_seen,
+        lambda: _tracers(canary),
+        request_threshold_ns=canary.config.request_threshold_ns,
+        task_threshold_ns=canary.config.task_threshold_ns,
+        ends=canary.stop,
+        engine=native,
+    )
+
+    def contain(part: str, patch: Callable[[], Any]) -> None:
+        canary.boundary.call(part, patch)
+
+    return Integrations(tell, ImportWatch, contain)
 
 
 def _portable_side(canary: Canary) -> PortableSide:
@@ -135,7 +225,16 @@ def _windows(canary: Canary) -> Windows:
     return Titles(are_told=canary.config.window_titles)
 
 
-def _parts(canary: Canary, native: Native | None) -> EngineParts:
+def _engine(canary: Canary, native: Native | None) -> Engine:
+    from loopcanary.assembly import kept
+
+    obstacle = kept.obstacle(
+        canary.config,
+        is_native=native is not None,
+        is_store_usable=not canary.boundary.is_off("store"),
+    )
+    if native is not None and obstacle is None and canary.no_keeper is None:
+        return kept.make_kept(canary, native)
     from loopcanary.assembly import engine
 
-    return engine.make_parts(canary, native)
+    return engine.make_engine(canary, native)

@@ -14,14 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 _LOADED = (
-    "loopcanary.assembly.integrations",
     "loopcanary.assembly.engine",
     "loopcanary.assembly.agent",
     "loopcanary.config",
-    "loopcanary.engine.native",
+    "loopcanary.engine.in_process.native",
     "loopcanary.integrations.patches",
     "loopcanary.integrations.telling",
-    "loopcanary.probes.late",
+    "loopcanary.probes",
     "loopcanary.store.recovery.flight_files",
     "loopcanary.store.store",
 )

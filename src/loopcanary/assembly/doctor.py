@@ -13,14 +13,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from loopcanary import config, store
-from loopcanary.assembly import extension
+from loopcanary.assembly import native_module
 from loopcanary.assembly.doctor_loops import loop_facts
 from loopcanary.assembly.doctor_plugins import plugin_facts
 from loopcanary.assembly.doctor_rights import rights_facts
+from loopcanary.assembly.kept import obstacle
 from loopcanary.assembly.store import open_store
-from loopcanary.engine.facts import cgroup_limits
-from loopcanary.engine.flight_place import SHARED_MEMORY
-from loopcanary.model import Config, EngineChoice, Stall
+from loopcanary.engine.recorder import MEMORY
+from loopcanary.facts import cgroup_limits
+from loopcanary.model import Config, Stall
+from loopcanary.model.config import NATIVE, PORTABLE
 from loopcanary.model.search import STALLS, of_type
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of
@@ -53,6 +55,7 @@ def doctor_facts(stores: Sequence[Path] = ()) -> list[Row]:
         ("settings", "problem", wrong) if wrong else ("settings", "ok", _settings(settings)),
         *_engine(settings),
         *_loops(settings),
+        _keeper(settings),
         *_places(settings),
         *rights_facts(settings),
         *map(_readable, stores),
@@ -78,25 +81,38 @@ def _settings(settings: Config) -> str:
 
 
 def _engine(settings: Config) -> Iterator[Row]:
-    if settings.engine is EngineChoice.PORTABLE:
+    if settings.engine == PORTABLE:
         yield "engine", "off", "portable, because the settings say so"
         yield from _portable()
         return
     reason = _native_obstacle()
     if reason is None:
-        native = extension.load()
+        native = native_module()
         yield "engine", "ok", f"native; clock: {native.clock_kind()}"
         yield "frames", "ok", "read without the GIL, in C calls that hold it too"
         return
-    status = "problem" if settings.engine is EngineChoice.NATIVE else "off"
+    status = "problem" if settings.engine == NATIVE else "off"
     yield "engine", status, f"portable, because the native one is not there: {reason}"
     yield from _portable()
+
+
+def _keeper(settings: Config) -> Row:
+    """Who takes the stalls of a program that has these settings, and why."""
+    try:
+        is_store_usable = store.locate(settings.store).is_usable
+    except store.StoreError:
+        is_store_usable = False
+    is_native = settings.engine != PORTABLE and _native_obstacle() is None
+    reason = obstacle(settings, is_native=is_native, is_store_usable=is_store_usable)
+    if reason is None:
+        return "keeper", "ok", "takes the stalls of programs, in a process beside them"
+    return "keeper", "off", f"each program takes its stalls itself, on a thread of its own: {reason}"
 
 
 def _native_obstacle() -> str | None:
     """Why the native engine cannot run here; None where it does. Starts and stops it."""
     try:
-        native = extension.load()
+        native = native_module()
     except ImportError as error:
         return str(error)
     if native.is_running():
@@ -126,8 +142,8 @@ def _portable() -> Iterator[Row]:
 
 
 def _loops(settings: Config) -> list[Row]:
-    if settings.engine is EngineChoice.PORTABLE or _native_obstacle() is not None:
-        return loop_facts(EngineChoice.PORTABLE)
+    if settings.engine == PORTABLE or _native_obstacle() is not None:
+        return loop_facts(PORTABLE)
     return loop_facts()
 
 
@@ -141,15 +157,21 @@ def _places(settings: Config) -> Iterator[Row]:
         yield "store", "problem", str(error)
         return
     yield "store", "ok" if location.is_usable else "off", location.notice or str(location.folder)
-    if SHARED_MEMORY.is_dir() and os.access(SHARED_MEMORY, os.W_OK):
-        yield "flight file", "ok", f"in memory, {SHARED_MEMORY}"
-    else:
-        yield (
-            "flight file",
-            "off",
-            f"{SHARED_MEMORY} cannot be used: it lies in the store, and disk write-back may delay the loop",
-        )
+    yield _flight_place(settings.flight_dir)
     yield _startup_hook()
+
+
+def _flight_place(wanted: str | None) -> Row:
+    memory = Path(MEMORY if wanted is None else wanted)
+    if memory.is_dir() and os.access(memory, os.W_OK):
+        return "flight file", "ok", f"in {'memory, ' if wanted is None else ''}{memory}"
+    if wanted is not None:
+        return "flight file", "problem", f"{memory} (flight_dir) cannot be used: {MEMORY} is tried"
+    return (
+        "flight file",
+        "off",
+        f"{memory} cannot be used: it lies in the store, and disk write-back may delay the loop",
+    )
 
 
 def _readable(folder: Path) -> Row:
@@ -166,10 +188,10 @@ def _readable(folder: Path) -> Row:
 def _telling(settings: Config) -> Iterator[Row]:
     """The log file, and notifications: where the settings ask for them, or there were some."""
     if settings.log_file is not None:
-        folder = settings.log_file.absolute().parent
+        folder = Path(settings.log_file).absolute().parent
         usable = os.access(folder, os.W_OK | os.X_OK)
         problem = "problem", f"{folder} cannot be written"
-        yield "log file", *(("ok", str(settings.log_file)) if usable else problem)
+        yield "log file", *(("ok", settings.log_file) if usable else problem)
     if "bell" in settings.notify:
         yield "bell", "ok", "rings the program's terminal"
     for way in ("desktop", "webhook"):
@@ -225,10 +247,10 @@ def _startup_hook() -> Row:
 
 
 def _limits() -> Row:
-    limits = cgroup_limits()
-    if limits.cores is None:
+    _, cores = cgroup_limits()
+    if cores is None:
         return "cgroup", "ok", "no CPU quota"
-    return "cgroup", "ok", f"CPU quota of {limits.cores:g} cores: throttling will be told from stalls of code"
+    return "cgroup", "ok", f"CPU quota of {cores:g} cores: throttling will be told from stalls of code"
 
 
 # ---- self-test --------------------------------------------------------------------------------

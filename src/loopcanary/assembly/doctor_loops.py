@@ -15,7 +15,7 @@ from importlib.machinery import PathFinder
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
-from loopcanary.model import EngineChoice
+from loopcanary.model.config import NATIVE, PORTABLE
 from loopcanary.registry import LOOPS, REGISTRY, LoopKind
 
 Row = tuple[str, str, str]
@@ -47,7 +47,7 @@ loopcanary.uninstall()
 _CHILD_S = 60
 
 
-def loop_facts(engine: EngineChoice = EngineChoice.NATIVE) -> list[Row]:
+def loop_facts(engine: str = NATIVE) -> list[Row]:
     """(name, `ok` | `off` | `problem`, detail) for each kind of loop whose library is here, and one row for
     the others. `engine`: the native one, or the portable one."""
     kinds: list[LoopKind] = [kind for _, kind in REGISTRY.loaded(LOOPS)]
@@ -73,8 +73,8 @@ def loop_facts(engine: EngineChoice = EngineChoice.NATIVE) -> list[Row]:
     return rows
 
 
-def _is_watched(kind: LoopKind, engine: EngineChoice) -> bool:
-    return (kind.portable if engine is EngineChoice.PORTABLE else kind.probe) is not None
+def _is_watched(kind: LoopKind, engine: str) -> bool:
+    return (kind.portable if engine == PORTABLE else kind.probe) is not None
 
 
 def _installed(kind: LoopKind) -> list[str]:
@@ -85,7 +85,7 @@ def _installed(kind: LoopKind) -> list[str]:
 
 
 def _tried(
-    installed: Mapping[LoopKind, Sequence[str]], folder: Path, engine: EngineChoice
+    installed: Mapping[LoopKind, Sequence[str]], folder: Path, engine: str
 ) -> Mapping[str, Mapping[str, object]]:
     """What a child says of all of them; where it dies, of each one by itself."""
     told = _child(installed, folder, engine)
@@ -99,10 +99,10 @@ def _tried(
 
 
 def _child(
-    installed: Mapping[LoopKind, Sequence[str]], folder: Path, engine: EngineChoice
+    installed: Mapping[LoopKind, Sequence[str]], folder: Path, engine: str
 ) -> dict[str, dict[str, object]] | None:
     modules = json.dumps({kind.kind: list(modules) for kind, modules in installed.items()})
-    command = [sys.executable, "-c", _CHILD, str(folder / "store"), modules, engine.value]
+    command = [sys.executable, "-c", _CHILD, str(folder / "store"), modules, engine]
     try:
         ran = subprocess.run(command, check=True, capture_output=True, timeout=_CHILD_S, cwd=folder)  # noqa: S603 - ourselves
         told: dict[str, dict[str, object]] = json.loads(ran.stdout.splitlines()[-1])

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopcanary import flight, outside
-from loopcanary.assembly import extension
+from loopcanary.assembly import native_module
 from loopcanary.diagnosis.code.sources import FileSources
 from loopcanary.diagnosis.samples.syscalls import syscall_name
-from loopcanary.engine.facts import program_of_command_line
-from loopcanary.engine.flight_place import SUFFIX
+from loopcanary.engine.recorder import SUFFIX
+from loopcanary.facts import program_of_command_line
 from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, Unseen
 from loopcanary.outside.memory import mapped_files, mappings, openable
 
@@ -83,7 +83,7 @@ def _sources(threads: tuple[ThreadSight, ...], began_wall_ns: int) -> dict[tuple
 def native() -> Native:
     """The extension of the interpreter that runs this command; it knows the layouts of all versions."""
     try:
-        return extension.load()
+        return native_module()
     except ImportError as error:
         raise outside.OutsideError(
             f"processes are read by loopcanary's native part, which is not here: {error}"

@@ -6,44 +6,61 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loopcanary import diagnosis, flight, store
-from loopcanary.assembly import extension
-from loopcanary.assembly.store import CODE_PATHS, SETTINGS, STORE, open_store, recover
+from loopcanary.assembly.run_facts import RunFacts
+from loopcanary.assembly.store import (
+    CODE_PATHS,
+    SETTINGS,
+    STORE,
+    open_store,
+    recover,
+    slow_methods,
+    with_calls,
+)
+from loopcanary.config import settings_as_environment
 from loopcanary.engine.canary import Canary
-from loopcanary.engine.facts import session_facts
-from loopcanary.engine.guards import DebuggerGuard, StormGuard
-from loopcanary.engine.native import NativeBackend
-from loopcanary.engine.parts import EngineParts, FileBackend, Plugged
-from loopcanary.engine.pipeline import Pipeline, Stations
-from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
+from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard
+from loopcanary.engine.in_process.native import NativeBackend
+from loopcanary.engine.in_process.parts import EngineParts, FileBackend, Plugged
+from loopcanary.engine.in_process.pipeline import Pipeline, Stations
+from loopcanary.engine.in_process.running import RunningEngine
+from loopcanary.facts import session_facts
+from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState, Startup
+from loopcanary.model.method_map import START
 from loopcanary.protocols.plugins import Interceptor, Reporter, Tracer
 from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
-from loopcanary.wire import to_wire
+from loopcanary.wire import from_wire, to_wire
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
 
 
-def make_parts(canary: Canary, native: Native | None) -> EngineParts:
-    """The parts, not yet started. `native`: None for the portable engine."""
-    config = canary.config
+def make_engine(canary: Canary, native: Native | None) -> RunningEngine:
+    """Not yet begun. `native`: None for the portable engine."""
+    parts = _make_parts(canary, native)
+    return RunningEngine(parts, native=native, boundary=canary.boundary, traced=canary.tracing)
+
+
+def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
+    config, kept = canary.config, canary.kept
     diagnosis.prepare()
-    session = session_facts(config)
+    session = from_wire(Session, session_facts(config)) if kept is None else kept.session
     now_ns = time.monotonic_ns()
     clock = Clock(monotonic_ns=now_ns, wall_ns=time.time_ns())
-    folder = config.store or store.locate().folder
+    folder = Path(config.store) if config.store else store.locate().folder
     backend = _backend(canary, native, session, folder)
     session = replace(session, engine=backend.name)
     sink = open_store(folder, config)
     paths = _PathsOnce()
 
     def judge(evidence: StallEvidence, state: StallState) -> Stall:
-        return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
+        stall = diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
+        return _with_own_calls(stall, evidence, backend, config, paths) if config.methods else stall
 
     reporters, interceptors, plugged = _plugged_in(canary, session)
     stations = Stations(
@@ -53,6 +70,7 @@ def make_parts(canary: Canary, native: Native | None) -> EngineParts:
         interceptors=interceptors,
         sink=sink,
         # Without a flight file nothing else says so while the program runs, and after it was killed.
+        derived=partial(slow_methods, session=session, config=config),
         introduce=None if isinstance(backend, NativeBackend) else partial(sink.put_session, session),
         reporters=reporters,
         debugger=DebuggerGuard(),
@@ -71,10 +89,11 @@ def make_parts(canary: Canary, native: Native | None) -> EngineParts:
         facts=lambda: {
             **to_wire(session),
             CODE_PATHS: paths.refresh().to_json(),
-            SETTINGS: {"concern": list(config.concern)},
+            SETTINGS: {"concern": list(config.concern), **settings_as_environment(config)},
             STORE: str(folder),
         },
         plugged=plugged,
+        start=lambda is_end: _own_start(backend, session, config, is_end=is_end),
         recover=lambda: _begin(canary, session, sink, backend),
     )
 
@@ -91,12 +110,31 @@ def _begin(canary: Canary, session: Session, sink: store.Store, backend: FileBac
 def _recover(sink: store.Store, backend: FileBackend) -> None:
     """Most starts find nothing: then nothing is opened."""
     folder = sink.folder / store.FLIGHT_FOLDER
-    own = backend.file if isinstance(backend, NativeBackend) else None
+    own = Path(backend.file) if isinstance(backend, NativeBackend) and backend.file else None
     ours = {own.name, own.name.partition("-")[2].partition("-")[2]} if own is not None else set()
     # Not pathlib's, which raises where a folder above may not be entered.
     is_there = os.path.isdir(folder)  # noqa: PTH112
     if is_there and any(entry.name not in ours for entry in folder.iterdir()):
         recover(sink, own, living=False)
+
+
+def _with_own_calls(
+    stall: Stall, evidence: StallEvidence, backend: FileBackend, config: Config, paths: _PathsOnce
+) -> Stall:
+    if not isinstance(backend, NativeBackend) or backend.file is None:
+        return stall
+    with flight.FlightFile.open(backend.file) as own:
+        return with_calls(stall, evidence, own, config, paths.get())
+
+
+def _own_start(backend: FileBackend, session: Session, config: Config, *, is_end: bool) -> Startup | None:
+    file = backend.file if isinstance(backend, NativeBackend) else None
+    if file is None or not os.path.exists(file + START):  # noqa: PTH110 - most processes have none
+        return None
+    from loopcanary.assembly.keeper.starts import start_in
+
+    with flight.FlightFile.open(file) as own:
+        return start_in(own, session, config, last_ns=time.monotonic_ns() if is_end else None)
 
 
 class _PathsOnce:
@@ -121,15 +159,16 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
     return NativeBackend(
         native,
         canary.config,
-        folder=folder / store.FLIGHT_FOLDER,
+        folder=str(folder / store.FLIGHT_FOLDER),
         session_id=session.id,
         open_flight=flight.FlightFile.open,
+        begun=None if canary.kept is None else canary.kept.backend,
     )
 
 
 def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor], Plugged]:
     """Reporters; the live list of interceptors: later ones count at once; tracers."""
-    run = _RunFacts(config=canary.config, session=session)
+    run = RunFacts(config=canary.config, session=session)
     for _, interceptor in REGISTRY.loaded(INTERCEPTORS):
         REGISTRY.add_interceptor(interceptor)
     made = [
@@ -141,17 +180,6 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
         REGISTRY.interceptors,
         _plugged_tracers(canary, {one.name: make for one, make in REGISTRY.plugged(TRACERS)}),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RunFacts:
-    """See protocols.WatchedRun."""
-
-    config: Config
-    session: Session
-
-    def exit_changer(self) -> Callable[[int], object]:
-        return extension.load().fail_exit
 
 
 def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> Plugged:

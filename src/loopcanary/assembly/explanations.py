@@ -10,8 +10,7 @@ from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.sources import FileSources, SourceLines
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
 from loopcanary.diagnosis.health.loop import delay_without
-from loopcanary.model.stall import Stall
-from loopcanary.registry import issue_kind
+from loopcanary.registry import issue_kind, said_of
 from loopcanary.tracers.judging import lag_fingerprint
 from loopcanary.tracers.reported import identity, reported_fingerprint
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from loopcanary.diagnosis.health.loop import Cut
-    from loopcanary.model import Issue, LoopHealth
+    from loopcanary.model import Issue, LoopHealth, Stall
 
 
 def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
@@ -29,8 +28,9 @@ def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
         issue: Of any kind.
         stalls: Those in it.
     """
-    if isinstance(issue, Stall):
-        return _why_stalls_grouped(issue)
+    known: tuple[str, ...] | None = said_of(issue, "grouped")
+    if known is not None:
+        return known
     kind = issue.kind.value
     place = issue_kind(kind).place
     if not place:
@@ -45,8 +45,10 @@ def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
     return ()
 
 
-def _why_stalls_grouped(stall: Stall) -> tuple[str, ...]:
-    """The folders of its process, to which a fingerprint's files are relative, are not stored. So each that
+def stall_parts(stall: Stall) -> tuple[str, ...]:
+    """What the fingerprint of a stall was made of; empty where that is not known.
+
+    The folders of its process, to which a fingerprint's files are relative, are not stored. So each that
     they may have been is tried, and the fingerprint proves the right one."""
     for paths in _possible_paths(stall):
         if fingerprint(stall, paths) == stall.fingerprint:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from loopcanary.assembly.store import recover
 from loopcanary.model import Config, IssueKind
-from loopcanary.notifications import standing
 from loopcanary.notifications.desk import Desk
 from loopcanary.notifications.feed import Feed, Live
 from loopcanary.notifications.notice import Notice
-from loopcanary.notifications.outlet import Outlet, Receiver
+from loopcanary.notifications.outlet import Receiver
+from loopcanary.notifications.senders import Senders
 from loopcanary.store import Store, StoreError
 from loopcanary.words.commands import reading
 
@@ -62,39 +62,19 @@ class Follower:
         self._wishes = wishes
         self._show = show
         self._complain = complain
-        self._claims: list[standing.Claim] = []
-        self._outlets: list[Outlet] = []
-        self._written: dict[str, dict[str, Any]] = {}
+        self._senders = Senders([store.folder for store in stores], complain)
 
     def claim(self) -> bool:
         """Takes the ways that no other process uses; False if none of those asked for is left."""
-        free: list[Receiver] = []
-        for receiver in self._wishes.receivers:
-            claims = [standing.Claim(store.folder, receiver.name) for store in self._stores]
-            if standing.take_all(claims):
-                free.append(receiver)
-                self._claims += claims
-                continue
-            self._complain(f"{receiver.name} notifications are sent by another process already")
-        for store in self._stores:
-            standing.started(store.folder)
-        if self._wishes.receivers and not free:
-            return False
-        self._outlets = [Outlet(receiver) for receiver in free]
-        self._write_status(0)  # who sends is known before anything is sent
-        return True
+        return self._senders.claim(self._wishes.receivers)
 
     def run(self, end: FollowerEnd) -> None:
         """Until the end is asked for, or nothing runs any more."""
-        wishes = self._wishes
-        desk = Desk(
-            [Feed(store, _looking(store), wishes.since_wall_ns) for store in self._stores],
-            from_ns=wishes.config.notify_from_ns,
-            kinds=frozenset(map(IssueKind, wishes.config.notify_kinds)),
-            every_ns=wishes.config.notify_every_ns,
-            per_minute=wishes.config.notify_per_minute,
+        feeds = [Feed(store, _looking(store), self._wishes.since_wall_ns) for store in self._stores]
+        desk = make_desk(
+            self._wishes.config,
+            feeds,
             tell=self._tell,
-            errors=(StoreError, OSError),
             complain=self._complain,
             details=reading("report", [store.folder for store in self._stores]),
         )
@@ -105,53 +85,48 @@ class Follower:
                 break
             # A program that starts now has found our claims, and starts no follower: it is seen here. Or it
             # finds none, starts one, and may be seen here too: then that one has the claims.
-            self._give_back()
+            self._senders.give_back()
             desk.look(time.monotonic_ns())
-            if not desk.is_anything_watched or not self._take_again():
+            if not desk.is_anything_watched or not self._senders.take_again():
                 break
-        for outlet in self._outlets:
-            outlet.close(_CLOSE_S)
-        self._write_status(0)
+        self._senders.close(_CLOSE_S)
 
     def _until_nothing_runs(self, desk: Desk, end: FollowerEnd) -> None:
         beside = self._wishes.beside
         while True:
             gone = beside is not None and not _runs(beside)
             desk.look(time.monotonic_ns())
-            self._write_status(desk.withheld)
+            self._senders.write_status(desk.withheld)
             # Looked at after the end was seen: nothing comes any more that this look has not found.
             if end.is_asked_for or (gone and not desk.is_anything_watched):
                 return
             end.wait(_LOOK_EVERY_S)
 
-    def _give_back(self) -> None:
-        for claim in self._claims:
-            claim.give_back()
-
-    def _take_again(self) -> bool:
-        return standing.take_all(self._claims)
-
     def _tell(self, notice: Notice) -> None:
         self._show(notice)
-        for outlet in self._outlets:
-            outlet.send(notice)
+        self._senders.send(notice)
 
-    def _write_status(self, withheld: int) -> None:
-        for outlet in self._outlets:
-            counts = outlet.counts
-            status = {
-                "pid": os.getpid(),
-                "sent": counts.sent,
-                "lost": counts.lost,
-                "lost_stalls": counts.lost_stalls,
-                "withheld": withheld,
-                "problem": counts.problem,
-            }
-            if self._written.get(outlet.name) == status:
-                continue
-            self._written[outlet.name] = status
-            for store in self._stores:
-                standing.write_status(store.folder, outlet.name, status)
+
+def make_desk(
+    config: Config,
+    feeds: Sequence[Feed],
+    *,
+    tell: Callable[[Notice], object],
+    complain: Callable[[str], object],
+    details: str,
+) -> Desk:
+    """A desk with the limits of these settings."""
+    return Desk(
+        feeds,
+        from_ns=config.notify_from_ns,
+        kinds=frozenset(map(IssueKind, config.notify_kinds)),
+        every_ns=config.notify_every_ns,
+        per_minute=config.notify_per_minute,
+        tell=tell,
+        errors=(StoreError, OSError),
+        complain=complain,
+        details=details,
+    )
 
 
 def _looking(store: Store) -> Callable[[], Live]:

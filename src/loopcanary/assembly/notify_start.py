@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from loopcanary.assembly import extension
+from loopcanary.assembly import native_module
 from loopcanary.engine.canary import Canary
+from loopcanary.keeper import environment, no_interpreter
 from loopcanary.model import Session
 from loopcanary.notifications import desktop_session, standing
 from loopcanary.notifications.words import NO_ADDRESS, VARIABLE
@@ -36,7 +37,7 @@ def start_follower(canary: Canary, session: Session, store: Path) -> None:
         ways.remove("webhook")
     if all(standing.is_taken(store, way) for way in ways):
         return
-    problem = _no_interpreter()
+    problem = no_interpreter()
     if problem is not None:
         raise RuntimeError(f"{problem}; run `loopcanary notify` beside the program")
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,32 +46,14 @@ def start_follower(canary: Canary, session: Session, store: Path) -> None:
     words = [sys.executable, "-P", "-m", "loopcanary", "notify", "--store", str(store)]
     words += ["--beside", str(os.getpid()), "--since", str(session.started_wall_ns)]
     words += [f"--{way}" for way in ways]
-    _spawn(words, _environment(), store)
-
-
-def _no_interpreter() -> str | None:
-    """Why there is no Python to start: what runs may be an application that has Python inside."""
-    name = os.path.basename(sys.executable or "").lower()  # noqa: PTH119 - it may be None
-    if getattr(sys, "frozen", False) or not name.startswith(("python", "pypy")):
-        return "the program's executable is no Python"
-    if sys.platform == "win32":
-        return "on Windows no process is started for them"
-    return None
-
-
-def _environment() -> dict[str, str]:
-    """This process's: settings, webhook and session bus are in it. Not to be watched itself."""
-    ours = str(Path(__file__).parents[2])
-    before = os.environ.get("PYTHONPATH")
-    path = os.pathsep.join([before, ours] if before else [ours])
-    return {**os.environ, "LOOPCANARY": "0", "PYTHONPATH": path}
+    _spawn(words, environment(), store)
 
 
 def _spawn(words: list[str], environment: dict[str, str], store: Path) -> None:
     """By the extension: the program does not notice."""
     log = str(store / standing.FOLDER / standing.LOG)
     try:
-        native = extension.load()
+        native = native_module()
     except ImportError:
         _spawn_by_shell(words, environment, log)
         return

@@ -4,67 +4,121 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from loopcanary import diagnosis, flight, store
+from loopcanary.assembly import native_module
+from loopcanary.diagnosis.code.ownership import Owner, Ownership
 from loopcanary.engine.flight_place import forgotten, place_in_memory
-from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
-from loopcanary.store.recovery import flight_files  # now: the drain, which recovers, shall import nothing
+from loopcanary.flight.beside.calls import read_calls
+from loopcanary.model import (
+    Clock,
+    Config,
+    Issue,
+    Session,
+    Stall,
+    StallEvidence,
+    StallState,
+    Startup,
+    TraceFigures,
+)
+from loopcanary.model.method_map import METHODS, START, remove_beside
+from loopcanary.model.trace_cells import TRACES
+
+# Now: the drain, which recovers, shall import nothing.
+from loopcanary.store.recovery import flight_files, flight_folder
 
 CODE_PATHS = "code_paths"
 SETTINGS = "settings"
 STORE = "store"
 """Keys that the facts in a flight file have beside the session's own."""
+_SLOW_METHOD = "LOOPCANARY_SLOW_METHOD"
 _CLOCK_SLACK_NS = 5_000_000_000
 """btime of /proc/stat is in whole seconds, and the wall clock may have been set since the boot."""
 
 
 def open_store(folder: Path, config: Config | None = None) -> store.Store:
     """The store in a folder; nothing is opened before it is needed."""
-    config = config or Config()
-    retention = store.Retention(
+    return store.Store(folder, retention=retention_of(config or Config()))
+
+
+def retention_of(config: Config) -> store.Retention:
+    """What is kept of a program's stalls."""
+    return store.Retention(
         age_ns=config.retention_age_ns, stalls=config.retention_stalls, bytes=config.retention_bytes
     )
-    return store.Store(folder, retention=retention)
 
 
-def recover(into: store.Store, own: Path | None = None, *, living: bool = True) -> store.Recovery:
+def _as_it_is(stall: Stall) -> Stall:
+    return stall
+
+
+def recover(
+    into: store.Store,
+    own: Path | None = None,
+    *,
+    living: bool = True,
+    names: Collection[str] | None = None,
+    intercept: Callable[[Stall], Stall | None] = _as_it_is,
+) -> store.Recovery:
     """Takes in what dead processes left in the store's folder, and looks at what running ones do now.
 
     `own`: the flight file of this process, where it has one. `living`: off for a start of an engine, which
-    wants to know nothing of the processes beside it and shall not take longer the more there are.
+    wants to know nothing of the processes beside it and shall not take longer the more there are. `names`: of
+    the files to deal with; None: all. `intercept`: gets each stall before it is stored, and may drop it.
     """
-    autopsy = _Autopsy(own)
+    autopsy = Autopsy(own)
     forensics = store.Forensics(
         place=place_in_memory,
         open=autopsy.open,
         is_dead=autopsy.is_dead,
+        hold=flight.hold_lock,
         judge=autopsy.judge,
+        start=autopsy.start,
+        is_wanted=autopsy.is_wanted,
+        intercept=intercept,
         health=diagnosis.process_health,
+        noted=partial(autopsy.noted, partial(_noted, into)),
         unreadable=(flight.FlightError, OSError),
     )
-    found = flight_files.recover(into, forensics, living=living)
+    found = flight_files.recover(into, forensics, living=living, names=names)
     if living:
         flight_files.settle(into, found, host=host_name(), is_gone=_is_gone)
         _give_memory_back(autopsy)
     return found
 
 
-def _give_memory_back(autopsy: _Autopsy) -> None:
+def _noted(
+    into: store.Store, remains: flight.FlightFile, session: Session, clock: Clock, stalls: Sequence[Stall]
+) -> tuple[TraceFigures, Sequence[Issue]]:
+    """See Forensics.noted."""
+    path = remains.name.removesuffix(flight_folder.CLAIMED)
+    if not os.path.exists(path + TRACES):  # noqa: PTH110 - most programs draw nothing
+        return session.traces, ()
+    from loopcanary.assembly.keeper.noted import left_behind
+
+    return left_behind(into, path, session, clock, stalls)
+
+
+def _give_memory_back(autopsy: Autopsy) -> None:
     """Removes what dead processes left in shared memory a month ago, and nobody came for: their stores are
     gone, or given up."""
     for path in forgotten(time.time()):
         with suppress(flight.FlightError, OSError), autopsy.open(path) as remains:
             if autopsy.is_dead(remains):
                 path.unlink()
+                remove_beside(str(path))
 
 
-class _Autopsy:
+class Autopsy:
     """Reads flight files of other processes, and judges by those processes' own paths and settings."""
 
-    def __init__(self, own: Path | None) -> None:
+    def __init__(self, own: Path | None = None) -> None:
         self._own = own
         self._opened: flight.FlightFile | None = None
         self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
@@ -77,8 +131,9 @@ class _Autopsy:
         if remains.header.pid == os.getpid() and Path(remains.name) != self._own:
             # This process once was another program (exec), which left its file.
             return flight.liveness(remains.header) is flight.Liveness.RUNNING
-        same_host = remains.facts().get("host") == host_name()
-        alive = flight.liveness(remains.header, same_host=same_host)
+        alive = flight.liveness(remains.header)
+        if alive is flight.Liveness.UNKNOWABLE and remains.facts().get("host") == host_name():
+            alive = flight.liveness(remains.header, same_host=True)
         if alive is flight.Liveness.UNKNOWABLE:
             return flight.holds_lock(Path(remains.name)) is False
         if alive is flight.Liveness.RUNNING and flight.holds_lock(Path(remains.name)) is False:
@@ -90,8 +145,74 @@ class _Autopsy:
         if session.id not in self._facts and self._opened is not None:
             facts = self._opened.facts()
             self._facts[session.id] = paths_of(facts), config_of(facts)
-        paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
-        return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
+        paths, config = self._facts_of(session.id)
+        stall = diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
+        return stall if self._opened is None else with_calls(stall, evidence, self._opened, config, paths)
+
+    def start(self, remains: flight.FlightFile, session: Session, last_ns: int | None) -> Startup | None:
+        """See Forensics."""
+        if not os.path.exists(remains.name.removesuffix(flight_folder.CLAIMED) + START):  # noqa: PTH110
+            return None
+        from loopcanary.assembly.keeper.starts import start_in
+
+        return start_in(remains, session, config_of(remains.facts()), last_ns=last_ns)
+
+    def is_wanted(self, stall: Stall) -> bool:
+        """As a keeper decides; the settings of a process with a drain of its own are not all known here."""
+        paths, config = self._facts_of(stall.session)
+        return config.keep_ignored or diagnosis.drop_reason(stall, config, paths) is None
+
+    def noted(
+        self,
+        traces: Callable[
+            [flight.FlightFile, Session, Clock, Sequence[Stall]], tuple[TraceFigures, Sequence[Issue]]
+        ],
+        remains: flight.FlightFile,
+        *about: Any,
+    ) -> tuple[TraceFigures, Sequence[Issue]]:
+        """See Forensics.noted. `traces`: what tracers noted; beside it are slow methods."""
+        session, _, stalls = about
+        config = self._facts_of(session.id)[1]
+        figures, issues = traces(remains, *about)
+        return figures, [
+            *issues,
+            *(slow for stall in stalls for slow in slow_methods(stall, session, config)),
+        ]
+
+    def _facts_of(self, session: str) -> tuple[diagnosis.CodePaths, Config]:
+        return self._facts.get(session, (diagnosis.CodePaths(), Config()))
+
+
+def with_calls(
+    stall: Stall,
+    evidence: StallEvidence,
+    remains: flight.FlightFile,
+    config: Config,
+    paths: diagnosis.CodePaths,
+) -> Stall:
+    """The stall with what its thread called in it, where that was traced. `remains`: the open flight file of
+    its process, which may run or be dead; what lies beside it is read."""
+    path = remains.name.removesuffix(flight_folder.CLAIMED)
+    if not os.path.exists(path + METHODS):  # noqa: PTH110 - most programs trace no calls
+        return stall
+    try:
+        call_tree = native_module().call_tree
+    except ImportError:
+        return stall
+    owners = Ownership(paths, config.concern)
+    calls = read_calls(
+        path, remains.tick_clock, evidence, call_tree, lambda file: owners.of(file) is Owner.OWN
+    )
+    return stall if calls is None else replace(stall, calls=calls)
+
+
+def slow_methods(stall: Stall, session: Session, config: Config) -> Sequence[Issue]:
+    """The slow method that the stall is, too; empty for most, which load nothing for it."""
+    if stall.calls is None or stall.duration_ns < config.slow_method_ns:
+        return ()
+    from loopcanary.tracers.slow_methods import slow_methods_of
+
+    return slow_methods_of(stall, session, config.slow_method_ns)
 
 
 def host_name() -> str:
@@ -118,11 +239,21 @@ def paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
 
 
 def config_of(facts: dict[str, Any]) -> Config:
-    """Those of its settings that a verdict depends on."""
+    """Its settings: all, or, where its own drain takes its stalls, those that a verdict depends on."""
     settings = facts.get(SETTINGS)
-    concern = settings.get("concern") if isinstance(settings, dict) else None
-    names = tuple(name for name in concern if isinstance(name, str)) if isinstance(concern, list) else ()
-    return Config(concern=names)
+    if not isinstance(settings, dict):
+        return Config()
+    from loopcanary.config import resolve
+
+    told = {name: text for name, text in settings.items() if isinstance(name, str) and isinstance(text, str)}
+    concern = settings.get("concern")
+    if isinstance(concern, list):
+        told = {name: text for name, text in told.items() if name == _SLOW_METHOD}
+        own = resolve({"production": True}, told, None) if told else Config()
+        names = tuple(name for name in concern if isinstance(name, str))
+        return own.replaced(concern=names, production=False)
+    # A value that cannot be used costs that value, and no more.
+    return resolve({"production": True}, told, None)
 
 
 def _is_gone(session: Session) -> bool:

@@ -16,7 +16,8 @@ from typing import Self
 
 from loopcanary import diagnosis, flight
 from loopcanary.assembly.store import STORE, config_of, host_name, maps, paths_of
-from loopcanary.engine.flight_place import SHARED_MEMORY, SUFFIX, in_memory
+from loopcanary.engine.flight_place import SHARED_MEMORY, in_memory
+from loopcanary.engine.recorder import SUFFIX
 from loopcanary.flight.glance import Glances, SlotGlance
 from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall, StallState
 from loopcanary.model.live import LaneReading, Life, ProcessReading

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from loopcanary.engine.canary import Canary
-from loopcanary.engine.guards import StormGuard
 from loopcanary.engine.scopes import SCENE
-from loopcanary.protocols.plugins import Tracer
 from loopcanary.registry import REGISTRY
 from loopcanary.tracers.frames_listeners import FrameListeners
-from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
 from loopcanary.tracers.tracing import Tracing
+
+if TYPE_CHECKING:
+    from loopcanary.protocols.plugins import Tracer
+    from loopcanary.tracers.plugged import PluggedTracers
 
 ISSUES_PER_MINUTE = 30
 """Of each third party's tracer: none uses up what is there for all."""
@@ -38,6 +40,9 @@ def tracing_of(canary: Canary) -> Tracing:
 
 def plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> PluggedTracers:
     """Third parties' tracers, made and not yet started. `makers`: by the names of their entry points."""
+    from loopcanary.engine.in_process.guards import StormGuard
+    from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
+
     tracing, boundary = tracing_of(canary), canary.boundary
     plugged = []
     for name, make in makers.items():

@@ -177,8 +177,7 @@ class _Reader:
         self._taker.add_session(imported)
 
     def _take_issue(self, issue: Issue) -> None:
-        inside = () if isinstance(issue, Stall) else issue.stalls
-        _check_ids(issue.id, issue.session, issue.fingerprint, *inside)
+        _check_ids(issue.id, issue.session, issue.fingerprint, *issue.stalls)
         self._note(issue)
         self._taker.add_issue(issue)
 

@@ -244,6 +244,8 @@ _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
     "WeightedStack",
     "TraceFigures",
     "CallRow",
+    "TracedCall",
+    "TracedCalls",
 }
 """Types that texts are in, or in what they hold."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEY_NAME = "redaction.key"
 
 
-class _Classes(click.ParamType[tuple[str, ...]]):
+class _Classes(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """`paths,names` or `all`."""
 
     name = "classes"

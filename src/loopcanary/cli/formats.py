@@ -18,11 +18,20 @@ if TYPE_CHECKING:
     from loopcanary.report.model import Report
 
 _FORMS = ("text", "json", "markdown")
-LIMITS = {"text": 20, "json": 1_000, "markdown": 20, "html": 20}
+LIMITS = {
+    "text": 20,
+    "json": 1_000,
+    "markdown": 20,
+    "html": 20,
+    "github": 100,
+    "sarif": 1_000,
+    "gitlab": 1_000,
+    "junit": 1_000,
+}
 """What a report shows at most by default."""
 
 
-class FormatName(click.ParamType[str]):
+class FormatName(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """The name of a format that is there."""
 
     name = "format"
@@ -56,7 +65,7 @@ def write(report: Report, form: str, output: str = STDOUT) -> None:
     if form == "text" and output == STDOUT:
         from loopcanary.cli.screen import Screen
 
-        _show(report, Screen())
+        show(report, Screen())
         return
     if output == STDOUT:
         click.echo(_rendered(report, form), nl=False)
@@ -78,11 +87,11 @@ def _rendered(report: Report, form: str) -> str:
     from loopcanary.cli.screen import Screen
 
     text = io.StringIO()
-    _show(report, Screen(text))
+    show(report, Screen(text))
     return text.getvalue()
 
 
-def _show(report: Report, console: Console) -> None:
+def show(report: Report, console: Console) -> None:
     from loopcanary.report import text
     from loopcanary.report.documents import document_of
 

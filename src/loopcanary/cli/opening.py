@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import NotFoundError, refuse
+from loopcanary.cli.refusals import NotFoundError, refuse
 from loopcanary.cli.words import Folder
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def opened(given: tuple[Path, ...], *, live: bool = True) -> Iterator[list[Store
                 _tell(store.notices)
 
 
-def found_stores(given: tuple[Path, ...]) -> list[Store]:
-    """The stores of these folders, or the default one, not opened yet.
+def found_stores(given: tuple[Path, ...], *, make: bool = False) -> list[Store]:
+    """The stores of these folders, or the default one, not opened yet. `make`: also folders to be made.
 
     Raises NotFoundError where a folder is not there, UsageError where it is no store, ConfigError.
     """
@@ -87,7 +87,7 @@ def found_stores(given: tuple[Path, ...]) -> list[Store]:
     for folder in given or (None,):
         config = load(store=folder)
         place = find(config.store).folder
-        if not may_be_store(place):
+        if not may_be_store(place) and not (make and not os.path.lexists(place)):
             next_step = "`loopcanary run PROGRAM` makes one, --store names another"
             if place.is_dir():
                 raise click.UsageError(f"{place} is no store: {next_step}")
@@ -119,7 +119,7 @@ def _recover(store: Store, live: bool) -> None:
         _tell(store.notices)
     _tell(found.notices)
     if live and (found.running or found.ongoing):
-        store.overlay(found.running, found.ongoing)
+        store.overlay(found.running, [*found.ongoing, *found.starts])
 
 
 def _tell(notices: list[str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 SECTIONS = {
     "Watch": ("run", "attach"),
     "Look": ("report", "show", "ui", "top", "dump"),
-    "Compare": ("diff",),
+    "Compare": ("diff", "ci"),
     "Send": ("notify", "export", "bundle", "import", "upload"),
-    "Care": ("doctor", "clean"),
+    "Care": ("keep", "doctor", "clean"),
 }
 
 EXAMPLES = {
@@ -29,6 +29,7 @@ EXAMPLES = {
         "loopcanary diff before/.loopcanary after/.loopcanary",
         "loopcanary diff --version-a 1.1 --version-b 1.2 --fail-on-worse",
     ),
+    "ci": ("loopcanary ci -- python -m pytest", "loopcanary ci --store stalls -- ./load-test.sh"),
     "notify": ("loopcanary notify --desktop", "loopcanary notify --webhook --from anr /srv/shop/.loopcanary"),
     "export": (
         "loopcanary export --format perfetto -o stalls.pftrace",
@@ -37,6 +38,11 @@ EXAMPLES = {
     "bundle": ("loopcanary bundle -o stalls.zip", "loopcanary bundle --redact paths,hosts -o stalls.zip"),
     "import": ("loopcanary import stalls.zip --store collected",),
     "upload": ("loopcanary upload https://stalls.example.org/in --since 1d",),
+    "keep": (
+        "loopcanary keep",
+        "loopcanary keep /srv/shop/stalls /srv/jobs/stalls",
+        "loopcanary keep --status",
+    ),
     "doctor": ("loopcanary doctor",),
     "clean": ("loopcanary clean --older-than 7d", "loopcanary clean --bug 3:4a5385ab0398"),
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import NotFoundError
+from loopcanary.cli.refusals import NotFoundError
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Renamed, Word
 from loopcanary.model.search import STALLS, IssueQuery
@@ -28,7 +28,7 @@ CANDIDATES_MAX = 5
 """Named where the start of an id is that of several."""
 _ENOUGH = CANDIDATES_MAX + 1
 """To know that there are more."""
-_VERSIONS = ("4:", "3:", "2:", "1:")
+_VERSIONS = ("5:", "4:", "3:", "2:", "1:")
 """What fingerprints begin with, the present one first (docs/internals/diagnosis.md). People leave it out."""
 
 _OPTIONS = (

@@ -11,7 +11,7 @@ import click
 from loopcanary.model.units import parse_duration_ns, parse_size_bytes
 
 
-class Moment(click.ParamType[int]):
+class Moment(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """A time in nanoseconds since 1970: `90m` (ago), `2026-11-21`, `2026-11-21 05:00`, RFC 3339."""
 
     name = "time"
@@ -30,7 +30,7 @@ class Moment(click.ParamType[int]):
             self.fail(f"{value!r} is no time: write 2h (ago), 2026-11-21 or 2026-11-21T05:00", param, ctx)
 
 
-class Duration(click.ParamType[int]):
+class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """A duration in nanoseconds: `30d`, `12h`."""
 
     name = "duration"
@@ -44,7 +44,7 @@ class Duration(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-class Size(click.ParamType[int]):
+class Size(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """A number of bytes: `8MB`, `1GiB`."""
 
     name = "size"

@@ -7,19 +7,22 @@ from typing import Any
 
 import click
 
+from loopcanary.cli.options import folder_problem, text_problem
 
-class Word(click.ParamType[str]):
+
+class Word(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """Text with something in it."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not str(value).strip():
-            self.fail("it is empty", param, ctx)
-        return str(value)
+        text = str(value)
+        if problem := text_problem(text):
+            self.fail(problem, param, ctx)
+        return text
 
 
-class Number(click.ParamType[float]):
+class Number(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """A number within bounds, which are said where they are not kept and not in the help."""
 
     name = "number"
@@ -48,21 +51,14 @@ class Renamed(click.Option):
         return record and (record[0].replace(", ".join(self.opts), self.opts[0]), record[1])
 
 
-class Folder(click.ParamType[Path]):
+class Folder(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """Path of a folder, which need not be there."""
 
     name = "folder"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """The path. An empty one would be the current folder."""
-        text = Word().convert(value, param, ctx)
-        if "://" in text:
-            self.fail(
-                "an address is no folder; that of a webhook for `notify` is a secret, which no command line "
-                "should show: it belongs into LOOPCANARY_WEBHOOK_URL or a file for --webhook-file",
-                param,
-                ctx,
-            )
-        if Path(text).is_file():
-            self.fail(f"{text} is a file", param, ctx)
+        """The path."""
+        text = str(value)
+        if problem := folder_problem(text):
+            self.fail(problem, param, ctx)
         return Path(text)

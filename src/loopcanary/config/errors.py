@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 
 class ConfigError(ValueError):
     """A setting that cannot be used. Its text is one line: place, what is wrong, next step.
@@ -12,7 +16,7 @@ class ConfigError(ValueError):
     """
 
     def __init__(self, *, key: str, value: object, place: str, problem: str, next_step: str) -> None:
-        super().__init__(_one_line(f"{place}: {problem}; {next_step}"))
+        super().__init__(" ".join(f"{place}: {problem}; {next_step}".split()))
         self.key = key
         self.value = value
         self.place = place
@@ -20,26 +24,10 @@ class ConfigError(ValueError):
         self.next_step = next_step
 
 
-class UnfitValueError(Exception):
-    """A kind's verdict on a value, before anyone says where the value came from."""
+def unknown(key: str, value: object, place: str, known: Collection[str]) -> ConfigError:
+    """A key that is no setting."""
+    import difflib
 
-    def __init__(self, problem: str, next_step: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.next_step = next_step
-
-
-_SHOWN_CHARACTERS = 80
-
-
-def shown(value: object) -> str:
-    """The value as an error quotes it: on one line, and short."""
-    try:
-        text = _one_line(repr(value))
-    except Exception:  # noqa: BLE001 - whatever it is, it must not replace our own error
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    near = difflib.get_close_matches(key.replace("-", "_").lower(), known, n=1, cutoff=0.5)
+    next_step = f"did you mean {near[0]}?" if near else "docs/configuration.md has the list of settings"
+    return ConfigError(key=key, value=value, place=place, problem="no such setting", next_step=next_step)

@@ -6,43 +6,49 @@ passed by, as a package inside a bigger tree often has one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+import os
 
 from loopcanary.config.errors import ConfigError
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 OWN_FILE = "loopcanary.toml"
 SHARED_FILE = "pyproject.toml"
 
 
-class SettingsFile(NamedTuple):
+class SettingsFile:
     """The settings of one file. `prefix`: the path to a key from the file's root."""
 
-    path: Path
-    prefix: str
-    settings: Mapping[str, object]
+    def __init__(self, path: str, prefix: str, settings: Mapping[str, object]) -> None:
+        self.path = path
+        self.prefix = prefix
+        self.settings = settings
 
     def place(self, key: str) -> str:
         """Where in the file a key is, for people."""
         return f"{self.path}: {self.prefix}{key}"
 
 
-def find_settings_file(folder: Path) -> SettingsFile | None:
+def find_settings_file(folder: str) -> SettingsFile | None:
     """The settings file in force in `folder`. Raises ConfigError where it is no valid TOML."""
-    for candidate in (folder, *folder.parents):
-        found = _read_own(candidate / OWN_FILE) or _read_shared(candidate / SHARED_FILE)
+    folder, above = os.path.abspath(folder), ""
+    while folder != above:
+        found = _read_own(os.path.join(folder, OWN_FILE)) or _read_shared(os.path.join(folder, SHARED_FILE))
         if found is not None:
             return found
+        folder, above = os.path.dirname(folder), folder
     return None
 
 
-def _read_own(path: Path) -> SettingsFile | None:
+def _read_own(path: str) -> SettingsFile | None:
     content = _content(path)
     return None if content is None else SettingsFile(path, "", _parsed(path, content))
 
 
-def _read_shared(path: Path) -> SettingsFile | None:
+def _read_shared(path: str) -> SettingsFile | None:
     content = _content(path)
     # Most pyproject.toml files do not speak of us; they cost one read, not the import of a parser.
     if content is None or b"loopcanary" not in content:
@@ -56,15 +62,16 @@ def _read_shared(path: Path) -> SettingsFile | None:
     return SettingsFile(path, "tool.loopcanary.", table)
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: str) -> bytes | None:
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
     except OSError:
         # Absent, a folder, or not ours to read: folders above the program's may belong to others.
         return None
 
 
-def _parsed(path: Path, content: bytes) -> dict[str, Any]:
+def _parsed(path: str, content: bytes) -> dict[str, Any]:
     import tomllib  # only where there is a file to parse
 
     try:
@@ -74,6 +81,6 @@ def _parsed(path: Path, content: bytes) -> dict[str, Any]:
         raise _unusable(path, "", "", f"is no valid TOML ({error})", "correct the file") from None
 
 
-def _unusable(path: Path, key: str, value: object, problem: str, next_step: str) -> ConfigError:
+def _unusable(path: str, key: str, value: object, problem: str, next_step: str) -> ConfigError:
     place = f"{path}: {key}" if key else str(path)
     return ConfigError(key=key, value=value, place=place, problem=problem, next_step=next_step)

@@ -5,24 +5,60 @@ Every kind keeps one promise: `parse(write(value)) == value`. Child processes ge
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+import os
 
-from loopcanary.config.errors import UnfitValueError, shown
-from loopcanary.model.config import NOTIFY_KILLED_NS, NOTIFY_WAYS, EngineChoice
-from loopcanary.model.units import parse_duration_ns, parse_size_bytes
+from loopcanary.model.config import ENGINES, NOTIFY_KILLED_NS, NOTIFY_WAYS
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
-class SettingKind(NamedTuple):
+class UnfitValueError(Exception):
+    """A kind's verdict on a value, before anyone says where the value came from."""
+
+    def __init__(self, problem: str, next_step: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.next_step = next_step
+
+
+class SettingKind:
     """One kind of setting."""
 
-    parse: Callable[[str], object]
-    """The value of a text, as in an environment variable. Raises UnfitValueError."""
-    take: Callable[[object], object]
-    """The value of a keyword or of a TOML value. Raises UnfitValueError."""
-    write: Callable[[Any], str]
-    """Text that `parse` reads back as the same value."""
+    def __init__(
+        self,
+        parse: Callable[[str], object],
+        take: Callable[[object], object],
+        write: Callable[[Any], str],
+        *,
+        is_path: bool = False,
+    ) -> None:
+        """How its values are read and written.
+
+        Args:
+            parse: The value of a text, as in an environment variable. Raises UnfitValueError.
+            take: The value of a keyword or of a TOML value. Raises UnfitValueError.
+            write: Text that `parse` reads back as the same value.
+            is_path: The reader of the setting knows where a relative one starts.
+        """
+        self.parse = parse
+        self.take = take
+        self.write = write
+        self.is_path = is_path
+
+
+_SHOWN_CHARACTERS = 80
+
+
+def shown(value: object) -> str:
+    """The value as an error quotes it: on one line, and short."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001 - whatever it is, it must not replace our own error
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
 
 
 _LARGEST = (1 << 63) - 1
@@ -43,7 +79,7 @@ _SIZE_EXAMPLE = 'write a number of bytes, or a size such as "500MB" or "1GiB"'
 _SIZE_UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
 _COUNT_EXAMPLE = "write a whole number of 1 or more"
 _NAMES_EXAMPLE = 'write names with commas between them, or a list such as ["app", "lib"]'
-_ENGINE_EXAMPLE = "write one of " + ", ".join(choice.value for choice in EngineChoice)
+_ENGINE_EXAMPLE = "write one of " + ", ".join(ENGINES)
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
@@ -60,7 +96,7 @@ def duration(least_ns: int) -> SettingKind:
         return ns
 
     def parse(text: str) -> int:
-        return bounded(_quantity(parse_duration_ns, text, "duration", _DURATION_EXAMPLE), text)
+        return bounded(_quantity("duration", text, _DURATION_EXAMPLE), text)
 
     def take(value: object) -> int:
         if isinstance(value, str):
@@ -81,7 +117,10 @@ def _timedelta_ns(value: object) -> int | None:
     return (value.days * 86_400 + value.seconds) * 1_000_000_000 + value.microseconds * 1_000
 
 
-def _quantity(parse: Callable[[str], int], text: str, noun: str, example: str) -> int:
+def _quantity(noun: str, text: str, example: str) -> int:
+    from loopcanary.model.units import parse_duration_ns, parse_size_bytes
+
+    parse = parse_size_bytes if noun == "size" else parse_duration_ns
     try:
         return parse(text)
     except (ValueError, OverflowError):
@@ -95,7 +134,7 @@ def _in_largest_unit(amount: int, units: tuple[tuple[str, int], ...]) -> str:
 
 
 def _parse_size(text: str) -> int:
-    return _size_in_range(_quantity(parse_size_bytes, text, "size", _SIZE_EXAMPLE), text)
+    return _size_in_range(_quantity("size", text, _SIZE_EXAMPLE), text)
 
 
 def _take_size(value: object) -> int:
@@ -173,18 +212,18 @@ def _name(name: object) -> str:
 
 
 def _path(noun: str) -> SettingKind:
-    """A path, `~` for the home. The reader of the setting knows where a relative one starts."""
+    """A path, `~` for the home."""
 
-    def take(value: object) -> Path:
-        if not isinstance(value, (str, Path)) or not str(value).strip() or "\0" in str(value):
+    def take(value: object) -> str:
+        if not isinstance(value, (str, os.PathLike)) or not str(value).strip() or "\0" in str(value):
             raise UnfitValueError(f"{shown(value)} is no path", f"write the path of a {noun}")
-        try:
-            return Path(value).expanduser()
-        except RuntimeError:
+        path = os.path.expanduser(str(value))
+        if path.startswith("~"):
             problem = f"{shown(value)}: there is no such home"
-            raise UnfitValueError(problem, "write an absolute path") from None
+            raise UnfitValueError(problem, "write an absolute path")
+        return path
 
-    return SettingKind(take, take, lambda path: str(path.absolute()))
+    return SettingKind(take, take, os.path.abspath, is_path=True)
 
 
 def _take_ways(value: object) -> tuple[str, ...]:
@@ -220,19 +259,11 @@ def _write_least(ns: int) -> str:
     return words.get(ns) or _LEAST_DURATION.write(ns)
 
 
-def _parse_engine(text: str) -> EngineChoice:
-    try:
-        return EngineChoice(text.strip().lower())
-    except ValueError:
-        raise UnfitValueError(f"{shown(text)} is no engine", _ENGINE_EXAMPLE) from None
-
-
-def _take_engine(value: object) -> EngineChoice:
-    if isinstance(value, EngineChoice):
-        return value
-    if not isinstance(value, str):
+def _take_engine(value: object) -> str:
+    name = value.strip().lower() if isinstance(value, str) else value
+    if name not in ENGINES:
         raise UnfitValueError(f"{shown(value)} is no engine", _ENGINE_EXAMPLE)
-    return _parse_engine(value)
+    return str(name)
 
 
 _LEAST_WORDS = {"stall": 0, "hang": 1_000_000_000, "anr": 5_000_000_000, "killed": NOTIFY_KILLED_NS}
@@ -259,5 +290,5 @@ ISSUE_KINDS = SettingKind(_take_issue_kinds, _take_issue_kinds, ",".join)
 """Names of kinds of issues."""
 LEAST = SettingKind(_parse_least, _take_least, _write_least)
 """From which stalls on: a duration, or a word for one."""
-ENGINE = SettingKind(_parse_engine, _take_engine, lambda choice: choice.value)
+ENGINE = SettingKind(_take_engine, _take_engine, str)
 """Which engine watches."""

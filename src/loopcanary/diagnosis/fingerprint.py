@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 try:
     from _blake2 import blake2s  # what hashlib gives, without OpenSSL: two megabytes in a watched process
@@ -13,9 +14,11 @@ from loopcanary.diagnosis.code.call_sites import callee_of
 from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.ownership import Owner, Ownership, portable_path
 from loopcanary.diagnosis.culprit.blocker import STEADY_SHARE
-from loopcanary.model import Cause, Culprit, StackFrame, Stall
+from loopcanary.model import Cause, Culprit, Holder, StackFrame, Stall
+from loopcanary.model.loop_frames import work_of
+from loopcanary.model.stall import chief_holders
 
-VERSION = 4
+VERSION = 5
 """Raised when the same stall would get another fingerprint than before."""
 _DIGITS = 12
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
@@ -25,8 +28,10 @@ _OBJECT_NAME = re.compile(r' "[^"]*"(?=: |$)')
 """What the program calls one of its objects: `QPushButton "buy": Timer`."""
 
 _AROUND_SHARE = 2 / 3
+_CALLED_BACK_SHARE = 0.85
 _ENTERED_SHARE = 1 / 2
 _PYTHON_SHARE = 1 / 3
+_HELD = frozenset({Cause.GIL, Cause.LOCK})
 _COMPUTING = frozenset({Cause.CPU, Cause.NATIVE_CPU})
 _ASKED_FOR = "gc.collect"
 _GENERIC = re.compile(r"\.?<generic parameters of [^>]*>")
@@ -34,7 +39,7 @@ _SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)
 
 
 def fingerprint(stall: Stall, paths: CodePaths) -> str:
-    """The fingerprint: `4:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
+    """The fingerprint: `5:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
     count."""
     digest = blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
@@ -45,15 +50,18 @@ def explain(stall: Stall, paths: CodePaths | None = None) -> tuple[str, ...]:
     with; None: this process's."""
     identity = _identity(stall, paths or captured())
     # Whether the holder struck a callback or the loop between two is chance.
-    return identity if stall.blamed_holder is not None else (f"scope={stall.scope.value}", *identity)
+    is_held = stall.blamed_holder is not None or _is_ours(stall)
+    return identity if is_held else (f"scope={stall.scope.value}", *identity)
 
 
 def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
     cause = f"cause={stall.cause.value}"
     if stall.cause is Cause.HOST or (stall.cause is Cause.GC and not _is_asked_for(stall)):
         return (cause,)  # they strike code by chance: all their stalls of one scope are one group
-    if stall.blamed_holder is not None and stall.blamed is not None:
-        return (cause, *_place("holder", stall.blamed, paths))
+    if _is_ours(stall):
+        return (cause, "holder=loopcanary")
+    if stall.blamed_holder is not None:
+        return (cause, *_holders(stall, stall.blamed_holder, paths))
     if stall.cause is Cause.BURST and not _is_steady(stall):
         return (cause, *_top_contributor(stall))
     if stall.culprit is None:
@@ -63,6 +71,17 @@ def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
     place = _place("culprit", stall.culprit, paths)
     reached = _reached(stall, stall.culprit)
     return (*place, f"blocker={reached}") if reached else place
+
+
+def _holders(stall: Stall, first: Holder, paths: CodePaths) -> Iterator[str]:
+    """Of threads that compute alike, each may be the one that held the GIL longer."""
+    for holder in chief_holders(stall.holders or (first,)):
+        if holder.culprit is not None:
+            yield from _place("holder", holder.culprit, paths)
+
+
+def _is_ours(stall: Stall) -> bool:
+    return stall.cause in _HELD and stall.holder is not None and stall.holder.is_ours
 
 
 def _computes_in_python(stall: Stall, culprit: Culprit) -> bool:
@@ -81,20 +100,29 @@ def _computes_in_python(stall: Stall, culprit: Culprit) -> bool:
 
 def _around(stall: Stall, culprit: Culprit) -> Culprit | StackFrame:
     """The innermost function that held two thirds of the time, from the culprit outwards. Of functions that
-    call each other, another one may hold half, as the culprit did, in the next run."""
+    call each other, another one may hold half, as the culprit did, in the next run. What a library calls back
+    has to hold more: where it works itself, too, it was called for a reason further out."""
     own = [stack for stack in stall.stacks if any(frame.in_app for frame in stack.frames)]
     held: dict[tuple[str, str], int] = {}
     for stack in own:
         for place in {(frame.file, frame.qualname) for frame in stack.frames if frame.in_app}:
             held[place] = held.get(place, 0) + stack.weight_ns
-    wanted = _AROUND_SHARE * sum(stack.weight_ns for stack in own)
+    total = sum(stack.weight_ns for stack in own)
     for stack in own:
         places = [(frame.file, frame.qualname) for frame in stack.frames]
         if (culprit.file, culprit.qualname) in places:
-            outwards = stack.frames[places.index((culprit.file, culprit.qualname)) :]
-            found = (frame for frame in outwards if held.get((frame.file, frame.qualname), 0) >= wanted)
-            return next(found, culprit)
+            frames = work_of(stack.frames[places.index((culprit.file, culprit.qualname)) :])
+            for index, frame in enumerate(frames):
+                share = _CALLED_BACK_SHARE if _is_called_back(frames[index + 1 :]) else _AROUND_SHARE
+                if frame.in_app and held[frame.file, frame.qualname] >= share * total:
+                    return frame
+            return culprit
     return culprit
+
+
+def _is_called_back(callers: Sequence[StackFrame]) -> bool:
+    """Whether a library called, and the program that."""
+    return bool(callers) and not callers[0].in_app and any(frame.in_app for frame in callers)
 
 
 def _is_asked_for(stall: Stall) -> bool:

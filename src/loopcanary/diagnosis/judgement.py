@@ -10,7 +10,6 @@ from loopcanary.diagnosis.advice import Setting, advise
 from loopcanary.diagnosis.advice.circumstances import find_setting
 from loopcanary.diagnosis.case import StallCase, open_case, thread_names
 from loopcanary.diagnosis.causes import rules
-from loopcanary.diagnosis.causes.marks import main_target
 from loopcanary.diagnosis.causes.unknown import no_sample
 from loopcanary.diagnosis.causes.verdict import Verdict, judge
 from loopcanary.diagnosis.code.code_paths import CodePaths, captured
@@ -23,6 +22,7 @@ from loopcanary.diagnosis.culprit.portions import find_portions
 from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.diagnosis.grade import make_grade
+from loopcanary.diagnosis.samples.marks import main_target
 from loopcanary.diagnosis.samples.views import SampleView, WeighedSample
 from loopcanary.diagnosis.samples.weights import (
     MergedStacks,
@@ -45,7 +45,7 @@ from loopcanary.model import (
     ThreadStack,
     ThreadView,
 )
-from loopcanary.model.stall import ANR_NS, HANG_NS
+from loopcanary.model.stall import ANR_NS, HANG_NS, is_own_thread
 from loopcanary.words.sentences import Sentence, say
 
 _FILE_SOURCES = FileSources()
@@ -91,7 +91,7 @@ def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock,
     return Stall(
         **_seen(case, session, clock),
         fingerprint="",
-        title=make_title(evidence, first, culprit, blocker, holder, polling=polling),
+        title=make_title(evidence, first, culprit, blocker, holders, polling=polling),
         state=state,
         cause=verdict.cause,
         confidence=verdict.confidence,
@@ -155,8 +155,10 @@ def severity_of(duration_ns: int) -> Severity:
 
 def _suspect(case: StallCase, verdict: Verdict) -> Suspect | None:
     """The culprit of the samples that speak for the cause, so that both belong together; of all samples if
-    the cause is not about a line, or none of these has a stack."""
+    the cause is not about a line, or none of these has a stack. What loopcanary did is no line's doing."""
     first = verdict.first
+    if first is not None and any(holder.is_ours for holder in first.holders):
+        return None
     samples: tuple[WeighedSample, ...] = case.observation.seen
     if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
         samples = first.explained
@@ -220,7 +222,7 @@ def _other_threads(evidence: StallEvidence, case: StallCase) -> tuple[ThreadView
     return tuple(
         _view(thread, names.get(thread.tid, ""), case.table)
         for thread in evidence.threads
-        if not names.get(thread.tid, "").startswith("loopcanary-")
+        if not is_own_thread(names.get(thread.tid, ""))
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.culprit.polling import Polling
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
+from loopcanary.model.stall import chief_holders
 from loopcanary.model.waiting import THREAD_END
 from loopcanary.words.sentences import Sentence, say
 from loopcanary.words.titles import TITLES
@@ -20,7 +23,7 @@ def make_title(
     finding: Finding | None,
     culprit: Culprit | None,
     blocker: Blocker | None,
-    holder: Holder | None,
+    holders: Sequence[Holder],
     *,
     polling: Polling | None,
 ) -> str:
@@ -32,8 +35,8 @@ def make_title(
         if finding.blameless:
             return what
         return _of(what, evidence, culprit)
-    if holder is not None and (cause is Cause.GIL or (cause is Cause.LOCK and holder.lock is not None)):
-        return _held(holder, culprit)
+    if holders and (cause is Cause.GIL or (cause is Cause.LOCK and holders[0].lock is not None)):
+        return _held(holders, culprit)
     if cause is Cause.BURST:
         return say("title:callbacks", count=evidence.turn_callbacks, most=_most(evidence, culprit))
     if polling is not None:
@@ -49,13 +52,20 @@ def _of(what: str, evidence: StallEvidence, culprit: Culprit | None) -> Sentence
     return say("title:what", what=what, place=_place(culprit))
 
 
-def _held(holder: Holder, culprit: Culprit | None) -> Sentence:
-    place = _place(holder.culprit or culprit)
+def _held(holders: Sequence[Holder], culprit: Culprit | None) -> Sentence:
+    chief = chief_holders(holders) or holders[:1]
+    holder, place = chief[0], _place(chief[0].culprit or culprit)
     if holder.lock is None:
-        return say("title:gil-held", holder=holder.thread, place=place)
+        return say("title:gil-held", holder=holder.thread, place=place, also=_also(chief[1:]))
     if holder.lock == THREAD_END:
         return say("title:thread-runs", holder=thread_by_name(holder.thread), place=place)
-    return say("title:lock-held", lock=holder.lock, holder=holder.thread, place=place)
+    return say("title:lock-held", lock=holder.lock, holder=holder.thread, place=place, also=_also(chief[1:]))
+
+
+def _also(others: Sequence[Holder]) -> Sentence | None:
+    if len(others) == 1:
+        return say("title:what", what=others[0].thread, place=_place(others[0].culprit))
+    return say("more", count=len(others)) if others else None
 
 
 def _most(evidence: StallEvidence, culprit: Culprit | None) -> Sentence | None:

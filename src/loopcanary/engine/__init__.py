@@ -1,1 +1,213 @@
-"""The engine: its life in one process, from arming to the last stall."""
+"""The engine: its life in one process, from arming to the last stall.
+
+Here are its boundary, the one place where failures of ours, or of plugged-in parts, stop inside the watched
+program; and whether the program has room for it. A part that fails is switched off, logged once and counted;
+the program never sees an exception.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+LEAST = 32
+"""Where fewer descriptors are allowed, those that we open may be the ones that the program lacks."""
+FEW = 256
+"""Where fewer are allowed, most of ours are open during stalls only (native/core/host/kept_file.h)."""
+LEAST_MB = 64
+"""Where less address space is left, ours (25 MB, most of it untouched) may be what the program lacks."""
+_LIMIT = b"Max address space"
+_WORDS_MAX = 1_000
+_EFFECTS = {
+    "diagnosis": "the stall is counted and not told; others are",
+    "drain": "a stall may be told late, or by the next report only",
+    "engine": "loops are not watched, and the program runs as without loopcanary",
+    "fork": "a child process may not be watched; this one is",
+    "keeper": "what stalls is stored by the next report, and not told before",
+    "pipeline": "a stall may be lost; others are told",
+    "recovery": "what dead processes left is taken in by the next report; this one is watched",
+    "store": "while it fails stalls are shown and not stored; the next report may have the first ones",
+}
+"""What is lost with a part, and what is not."""
+_KEPT = "figures may be missing; stalls are told and stored"
+_PROBE = "probe "
+
+
+class Boundary:
+    """Calls parts so that nothing they raise gets out. Thread-safe.
+
+    `say` shows a line to the person who runs the program; it must not block. Where the program has set up
+    logging, the logger `loopcanary` gets it instead.
+    """
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._failures: dict[str, int] = {}
+        self._reasons: dict[str, str] = {}
+        self._off: set[str] = set()
+        self._own_threads: set[int] = set()
+        self._user = effective_user()
+
+    def on_own_thread(self) -> OwnThread:
+        """In a block of it the calling thread runs plugged-in parts only: what is raised, SystemExit too, is
+        the part's. On other threads it may come from a signal's handler."""
+        return OwnThread(self._own_threads, _ident())
+
+    def call(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
+        """What `function(*args)` returns; None where it raises, or where `part` is switched off. What is no
+        Exception gets out on the program's own threads.
+
+        `keep`: the part is not switched off by a failure (a store whose disk is full may have room later).
+        """
+        if part in self._off:
+            return None
+        try:
+            return function(*args)
+        except Exception as error:  # noqa: BLE001 - this is the boundary
+            self.failed(part, error, keep=keep)
+            return None
+        except BaseException as error:
+            if _ident() not in self._own_threads:
+                raise
+            self.failed(part, error, keep=keep)
+            return None
+
+    def failed(self, part: str, error: BaseException, *, keep: bool = False) -> None:
+        """Notes a failure that was caught elsewhere."""
+        reason = _words(error)
+        is_first = self._reasons.setdefault(part, reason) is reason
+        # No lock, which a forked child may find taken: of failures at one moment one may not be counted.
+        self._failures[part] = self._failures.get(part, 0) + 1
+        if not keep:
+            self._off.add(part)
+        if is_first:
+            effect = _effect(part, keep=keep)
+            what = " and is switched off" if effect is None else f"; {effect}"
+            self.tell(f"{part} failed{what}: {reason}{self._change_of_user()}")
+
+    def _change_of_user(self) -> str:
+        user = effective_user()
+        if user == self._user:
+            return ""
+        return (
+            f" (the program changed its user from {self._user} to {user}: what loopcanary made, or would"
+            " import, may be closed to it; docs/production.md)"
+        )
+
+    def is_off(self, part: str) -> bool:
+        return part in self._off
+
+    def switch_off(self, part: str) -> None:
+        """Never calls the part."""
+        self._off.add(part)
+
+    def tell(self, text: str) -> None:
+        """One line for people. Raises nothing."""
+        line = "loopcanary: " + text.replace("\n", " ")
+        try:
+            logging = sys.modules.get("logging")
+            # logging's last resort writes to stderr, and blocks if that is a pipe without a reader.
+            if logging is not None and logging.getLogger("loopcanary").hasHandlers():
+                logging.getLogger("loopcanary").warning("%s", line)
+            else:
+                self._say(line + "\n")
+        except Exception:  # noqa: BLE001 - a handler of the program's, or a stderr that is gone
+            return
+
+    def renew_after_fork(self) -> None:
+        """In a forked child: other threads are not there."""
+        self._own_threads.clear()
+
+    def counts(self) -> dict[str, int]:
+        return {f"failures_{part}": count for part, count in self._failures.copy().items()}
+
+    def reasons(self) -> dict[str, str]:
+        """First failure of each part, for `doctor`."""
+        return self._reasons.copy()
+
+
+def _ident() -> int:
+    from loopcanary.unpatched import unpatched
+
+    ident: int = unpatched("_thread", "get_ident")()
+    return ident
+
+
+class OwnThread:
+    """A block in which a thread is among `threads`."""
+
+    def __init__(self, threads: set[int], ident: int) -> None:
+        self._threads = threads
+        self._ident = ident
+
+    def __enter__(self) -> None:
+        self._threads.add(self._ident)
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.discard(self._ident)
+
+
+def effective_user() -> int:
+    """Whose rights this process has; 0 where the system has no such thing."""
+    return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def _effect(part: str, *, keep: bool) -> str | None:
+    """What is lost with it, and what is not; None: nothing but the part."""
+    if part.startswith(_PROBE):
+        kind = part.removeprefix(_PROBE)
+        return f"{kind} may stay patched" if keep else f"{kind} is not watched, other loops are"
+    return _EFFECTS.get(part, _KEPT if keep else None)
+
+
+def _words(error: BaseException) -> str:
+    """The error's text. A foreign exception may fail to give one, or never end."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"[:_WORDS_MAX]
+    except Exception as another:  # noqa: BLE001 - this is the boundary
+        return f"{name}, and its words failed: {type(another).__name__}"
+
+
+def no_room() -> str | None:
+    """Why nothing is watched in this process; None where there is room."""
+    if (allowed := allowed_descriptors()) < LEAST:
+        return (
+            f"{allowed} descriptors are allowed (ulimit -n), and the program may need them all;"
+            f" from {LEAST} on it is watched"
+        )
+    left = address_space_left_mb()
+    if left is not None and left < LEAST_MB:
+        return (
+            f"{left} MB of address space are left (ulimit -v), and the program may need them all;"
+            f" from {LEAST_MB} MB on it is watched"
+        )
+    return None
+
+
+def allowed_descriptors() -> int:
+    """The soft limit; FEW where the system has none, or does not tell."""
+    try:
+        allowed = os.sysconf("SC_OPEN_MAX")
+    except (AttributeError, ValueError, OSError):
+        return FEW
+    return allowed if allowed >= 0 else FEW
+
+
+def address_space_left_mb() -> int | None:
+    """None where there is no limit, or where the system does not tell. Linux."""
+    try:
+        with open("/proc/self/limits", "rb") as limits:
+            soft = next(line for line in limits if line.startswith(_LIMIT))[len(_LIMIT) :].split()[0]
+        if not soft.isdigit():
+            return None
+        with open("/proc/self/statm", "rb") as sizes:
+            taken = int(sizes.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, StopIteration, IndexError, ValueError, AttributeError):
+        return None
+    return max(int(soft) - taken, 0) >> 20

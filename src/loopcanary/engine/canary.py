@@ -11,25 +11,31 @@ from __future__ import annotations
 
 import _thread
 import os
-import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
-from loopcanary.engine import scopes
-from loopcanary.engine.boundary import Boundary
-from loopcanary.engine.descriptors import LEAST, allowed_descriptors
-from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
+from loopcanary.engine import Boundary, no_room
+from loopcanary.engine.attachment import FORK_PATIENCE_S, connect, connect_at_work
+from loopcanary.engine.kept import KeptEngine
 from loopcanary.engine.traced import EngineTraces
 
-if TYPE_CHECKING:  # not loaded before a loop runs
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
     from loopcanary._native import Native
-    from loopcanary.engine.parts import EngineParts, FileBackend
-    from loopcanary.engine.running import RunningEngine
+    from loopcanary.engine.calls import EngineCalls
+    from loopcanary.engine.fork_pause import ForkPause
+    from loopcanary.engine.in_process.parts import Engine
     from loopcanary.model import Config, LoopHealth, Session, Stall
     from loopcanary.protocols.loops import Probe
 
 
 _START_PATIENCE_S = 5.0
+
+
+def _is_what_run_started() -> bool:
+    """Whether this process is the program that `loopcanary run` was given."""
+    return os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
 
 
 class Canary:
@@ -41,21 +47,30 @@ class Canary:
         *,
         native: Native | None,
         make_probes: Callable[[Canary, Native | None], Sequence[Probe]],
-        make_parts: Callable[[Canary, Native | None], EngineParts],
+        make_engine: Callable[[Canary, Native | None], Engine],
         boundary: Boundary,
     ) -> None:
         """`native`: the extension, None for the portable engine; the callables are told which one it is."""
         self.config = config
         self.boundary = boundary
         self.tracing = EngineTraces(boundary)
+        self.calls: EngineCalls | None = None
+        """None: the settings name no methods."""
+        self.begun_ns = 0
+        """When loopcanary's first line ran in this process, monotonic; 0: in the middle of the program."""
         self._native = native
         self._make_probes = make_probes
-        self._make_parts = make_parts
+        self._make_engine = make_engine
         self._probes: Sequence[Probe] = ()
-        self._engine: RunningEngine | None = None
+        self._engine: Engine | None = None
+        self.kept: KeptEngine | None = None
+        """The engine in force, where a keeper takes its stalls."""
+        self.no_keeper: str | None = None
+        """Why the stalls of this process cannot be left to a keeper, where that was tried."""
         self._pid = os.getpid()
         self._lock = _thread.RLock()
-        self._inherited: list[RunningEngine | None] = []
+        self._inherited: list[Engine | None] = []
+        self._room: bool | None = None
         self._has_failed = False
         self._is_starting = False
         self._is_over = False
@@ -68,7 +83,7 @@ class Canary:
     def session(self) -> Session | None:
         """Facts of this process, once the engine runs."""
         engine = self._engine
-        return None if engine is None else engine.parts.session
+        return None if engine is None else engine.session
 
     @property
     def is_running(self) -> bool:
@@ -76,23 +91,27 @@ class Canary:
         return self._engine is not None
 
     @property
-    def backend(self) -> FileBackend | None:
+    def backend(self) -> Any:
         """The engine in force, once it runs."""
         engine = self._engine
-        return None if engine is None else engine.parts.backend
+        return None if engine is None else engine.backend
 
     @property
     def stalls(self) -> list[Stall]:
         """The last stalls that were reported in this process, oldest first; at most 1,000, and fewer where
         their stacks are many."""
         engine = self._engine
-        return [] if engine is None else list(engine.parts.pipeline.recent)
+        return [] if engine is None else engine.stalls()
 
     def statistics(self) -> dict[str, Any]:
         """Own counters: samples, drops with reasons, overhead; and under `loops` the figures of each watched
         thread, as reports have them. Empty until a loop runs."""
         engine = self._engine
-        return {} if engine is None else engine.statistics()
+        return (
+            {}
+            if engine is None
+            else {**engine.statistics(), **({} if self.calls is None else self.calls.counts())}
+        )
 
     def loops(self) -> tuple[LoopHealth, ...]:
         """Figures of every watched thread up to now."""
@@ -113,13 +132,9 @@ class Canary:
 
     def arm(self) -> None:
         """Patches the loop kinds; the engine starts when the first loop runs."""
-        if (allowed := allowed_descriptors()) < LEAST:
-            self.boundary.tell(
-                f"nothing is watched: {allowed} descriptors are allowed (ulimit -n), and the program may need"
-                f" them all; from {LEAST} on it is watched"
-            )
-            return
         with self._lock:
+            if not self._has_room():
+                return
             if self._native is not None:
                 reason = self.boundary.call("native engine", self._native.obstacle, keep=True)
                 if reason is not None:
@@ -133,12 +148,12 @@ class Canary:
             self._probes = self._make_probes(self, self._native)
         for probe in self._probes:
             self.boundary.call(f"probe {probe.kind}", probe.install)
-        scopes.connect_at_work(self.start)
+        connect_at_work(self.start)
 
     def start(self) -> None:
         """Starts the engine, if it does not run. Raises nothing: a failure is logged once and counted."""
         with self._lock:
-            if self._engine is not None or self._has_failed or self._is_over:
+            if self._engine is not None or self._has_failed or self._is_over or not self._has_room():
                 return
             self._has_failed = self._is_starting = True
             try:
@@ -147,27 +162,84 @@ class Canary:
                 self._is_starting = False
             self._has_failed = self._engine is None
 
-    def _start(self) -> None:
-        from loopcanary.engine.running import RunningEngine
+    def _has_room(self) -> bool:
+        """Asked once, before anything is made. Under the lock."""
+        if self._room is None:
+            reason = no_room()
+            self._room = reason is None
+            if reason is not None:
+                self.boundary.tell(f"nothing is watched: {reason}")
+        return self._room
 
-        parts = self._make_parts(self, self._native)
+    def _start(self) -> None:
+        engine = self._started()
+        self._begin(engine)
+        if self.calls is not None:
+            self.calls.start(engine.backend)
+        if self._native is not None and self.config.startup:
+            self.boundary.call("startup", self._note_start, self._native, engine.backend.file)
+
+    def _note_start(self, native: Native, file: str | None) -> None:
+        """Where the flight file has a name, and this process was not forked."""
+        from loopcanary.engine.recorder import START
+
+        if file is not None and os.path.exists(file) and not self._inherited:
+            run_ns = os.environ.get("LOOPCANARY_RUN_NS", "") if _is_what_run_started() else ""
+            slow_ns = min(self.config.startup_cold_ns, self.config.startup_warm_ns)
+            native.start_notes(file + START, self.begun_ns, int(run_ns) if run_ns.isdigit() else 0, slow_ns)
+
+    def _started(self) -> Engine:
+        """The best engine that can be started here: kept, with a drain, portable. Raises what the last one
+        does."""
+        engine = self._make_engine(self, self._native)
         try:
-            parts.backend.start()
+            engine.start()
         except (OSError, RuntimeError) as error:
-            if self._native is None:
+            if isinstance(engine, KeptEngine):
+                self.no_keeper = str(error)
+            elif self._native is None:
                 raise
-            self._fall_back(str(error))
-            self._patch_loops()
-            parts = self._make_parts(self, self._native)
-            parts.backend.start()
-        engine = RunningEngine(parts, native=self._native, boundary=self.boundary, traced=self.tracing)
+            else:
+                self._fall_back(str(error))
+                self._patch_loops()
+            return self._started()
+        return engine
+
+    def _begin(self, engine: Engine) -> None:
         self._engine = engine
+        self.kept = engine if isinstance(engine, KeptEngine) else None
+        if self.kept is not None:
+            self.kept.loads = self._load
         try:
-            engine.start_drain()
+            engine.begin(self.stop)
         except BaseException:
-            self._engine = None
+            self._engine = self.kept = None
             raise
-        engine.begin(self.stop)
+
+    def take_over(self, no_keeper: str | None = None) -> None:
+        """Something of the program's own wants to see its stalls, or there can be no keeper, for that reason:
+        from now on a thread of this process takes them, where a keeper did. Raises nothing."""
+        if self.kept is None:  # not asked under the lock: the drain comes here while `stop` waits for its end
+            return
+        with self._lock:
+            if self.kept is not None:
+                kept, self.no_keeper = self.kept, no_keeper
+                self._load(lambda: self.boundary.call("keeper", self._take_over, kept, keep=True))
+
+    def _load(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives, and raises. It imports: a fork waits, and a child finds no module half made."""
+        with self._lock:
+            before, self._is_starting = self._is_starting, True
+            try:
+                return make()
+            finally:
+                self._is_starting = before
+
+    def _take_over(self, kept: KeptEngine) -> None:
+        engine = self._make_engine(self, self._native)
+        engine.start()
+        kept.hand_over()
+        self._begin(engine)
 
     def _fall_back(self, reason: str) -> None:
         """The native engine cannot run in this process: the portable one takes its place."""
@@ -194,17 +266,21 @@ class Canary:
             if self._native is not None:
                 self._native.on_first_lane(None)
             self._unpatch_loops()
-            scopes.connect(None)
+            connect(None)
+            if self.calls is not None:
+                self.calls.stop()
+            if self._native is not None:
+                self._native.start_over()
             if self._engine is not None:
                 self._engine.finish()
-            self._engine = None
+            self._engine = self.kept = None
 
     def _unpatch_loops(self) -> None:
         for probe in self._probes:
             self.boundary.call(f"probe {probe.kind}", probe.uninstall, keep=True)
         self._probes = ()
 
-    # ---- forks (process_hooks.Follower) -----------------------------------------------------
+    # ---- forks (attachment.ForkListener) -----------------------------------------------------
 
     def before_fork(self) -> None:
         """Our threads finish their piece of work and end: the child inherits no lock of ours in use, and a
@@ -214,19 +290,22 @@ class Canary:
         # does not have.
         patience_s = _START_PATIENCE_S if self._is_starting else FORK_PATIENCE_S
         if not self._lock.acquire(timeout=patience_s):
-            self._forks[threading.get_ident()] = None
+            self._forks[_thread.get_ident()] = None
             return
         engine = self._engine
         if engine is None:
             self._lock.release()
             return
-        pause = ForkPause(engine.parts.backend, engine.drain, engine.parts.sink)
-        self._forks[threading.get_ident()] = pause
-        self.boundary.call("fork", pause.begin, keep=True)
+        pause = self.boundary.call("fork", engine.fork_pause, keep=True)
+        self._forks[_thread.get_ident()] = pause
+        if pause is None:
+            self._lock.release()
+        else:
+            self.boundary.call("fork", pause.begin, keep=True)
 
     def after_fork_in_parent(self) -> None:
         """Our threads start again. The forking thread."""
-        pause = self._forks.pop(threading.get_ident(), None)
+        pause = self._forks.pop(_thread.get_ident(), None)
         if pause is None:
             return
         self.boundary.call("fork", pause.end, keep=True)
@@ -252,7 +331,7 @@ class Canary:
             self._leave_to_parent()
 
     def _leave_to_parent(self) -> None:
-        engine, self._engine = self._engine, None
+        engine, self._engine, self.kept = self._engine, None, None
         self._pid = os.getpid()
         # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
         self._inherited.append(engine)
@@ -262,15 +341,17 @@ class Canary:
         self.boundary.renew_after_fork()
         self.boundary.call("engine", self._let_go, engine, keep=True)
 
-    def _is_whole(self, engine: RunningEngine | None) -> bool:
+    def _is_whole(self, engine: Engine | None) -> bool:
         """Whether this child inherited nothing that SQLite has open, and no import in the making."""
-        pause = self._forks.pop(threading.get_ident(), None)
+        pause = self._forks.pop(_thread.get_ident(), None)
         self._forks.clear()
         return engine is None and not self._is_starting if pause is None else pause.sink_rests
 
-    def _let_go(self, engine: RunningEngine | None) -> None:
-        scopes.connect(None)
+    def _let_go(self, engine: Engine | None) -> None:
+        connect(None)
         self.tracing.forget()
+        if self.calls is not None:
+            self.calls.stop()
         if self._native is not None:
             self._native.forget_after_fork()
         if engine is not None:

@@ -8,15 +8,29 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Protocol
 
+from loopcanary.engine.attachment import FORK_PATIENCE_S
 from loopcanary.unpatched import unpatched
 
+TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from loopcanary.protocols.stores import Sink
 
-FORK_PATIENCE_S = 0.1
-"""How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""
+    class _Rests(Protocol):
+        def rest(self, patience_s: float) -> int: ...
+
+        def go_on(self) -> None: ...
+
+    class _Drain(Protocol):
+        def rest(self, patience_s: float) -> bool: ...
+
+        def is_importing(self) -> bool: ...
+
+        def start(self) -> None: ...
+
+
 _IMPORT_PATIENCE_S = 5.0
 """How long it waits for a thread in the middle of an import: the child would have half a module, for good."""
 _LOOK_S = 0.002
@@ -26,34 +40,23 @@ _WARNS: bool = sys.version_info >= (3, 12)
 _TASKS = "/proc/self/task"
 
 
-class _Rests(Protocol):
-    def rest(self, patience_s: float) -> bool: ...
-
-    def go_on(self) -> None: ...
-
-
-class _Drain(Protocol):
-    def rest(self, patience_s: float) -> bool: ...
-
-    def is_importing(self) -> bool: ...
-
-    def start(self) -> None: ...
-
-
 class ForkPause:
     """One fork, from before it to after it. The forking thread."""
 
-    def __init__(self, backend: _Rests, drain: _Drain, sink: Sink) -> None:
+    def __init__(self, backend: _Rests, drain: _Drain | None = None, sink: Sink | None = None) -> None:
+        """`drain`, `sink`: None where this process has none."""
         self._backend = backend
         self._drain = drain
         self._sink = sink
-        self.sink_rests = False
+        self.sink_rests = sink is None
 
     def begin(self) -> None:
         """Ends the threads, as far as they end in time, and closes the store."""
         before = _threads()
-        ended = self._drain.rest(FORK_PATIENCE_S) + self._backend.rest(FORK_PATIENCE_S)
-        self.sink_rests = self._sink.rest(FORK_PATIENCE_S)
+        ended = 0 if self._drain is None else int(self._drain.rest(FORK_PATIENCE_S))
+        ended += self._backend.rest(FORK_PATIENCE_S)
+        if self._sink is not None:
+            self.sink_rests = self._sink.rest(FORK_PATIENCE_S)
         self._wait_for_imports()
         # CPython counts the kernel's threads, and a thread that has ended is one for some microseconds more.
         if len(before) == 1 + ended:
@@ -62,23 +65,24 @@ class ForkPause:
     def _wait_for_imports(self) -> None:
         # Last, since it can begin another one wherever the GIL is let go of.
         deadline_s = time.monotonic() + _IMPORT_PATIENCE_S
-        while self._drain.is_importing() and time.monotonic() < deadline_s:
+        while self._drain is not None and self._drain.is_importing() and time.monotonic() < deadline_s:
             unpatched("time", "sleep")(_LOOK_S)
 
     def end(self) -> None:
         """Starts the threads again. OSError or RuntimeError where the system gives none."""
-        if self.sink_rests:
+        if self._sink is not None and self.sink_rests:
             self.sink_rests = False
             self._sink.go_on()
         self._backend.go_on()
-        self._drain.start()
+        if self._drain is not None:
+            self._drain.start()
 
 
 def _threads() -> frozenset[str]:
     if not _WARNS:
         return frozenset()
     try:
-        return frozenset(os.listdir(_TASKS))  # noqa: PTH208 - names, not paths
+        return frozenset(os.listdir(_TASKS))
     except OSError:
         return frozenset()
 

@@ -7,14 +7,14 @@ runs. None of them raises for anything of ours.
 from __future__ import annotations
 
 from contextvars import ContextVar, Token
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
 
-from loopcanary.model.units import parse_duration_ns
+from loopcanary.engine.attachment import Ear
 
+TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import timedelta
+    from types import TracebackType
+    from typing import Any, Self
 
     from loopcanary.protocols.engine import ScopeListener
 
@@ -23,67 +23,15 @@ _LONGEST_NS = (1 << 63) - 1
 SCENE: ContextVar[str | None] = ContextVar("loopcanary_scene", default=None)
 
 
-class _Ear:
-    """Who listens now; None while no engine runs."""
-
-    listener: ScopeListener | None = None
-    knows_scenes = False
-    """Whether the listener knows that scenes are used."""
-
-
 def _duration_ns(duration: str | timedelta) -> int:
     if isinstance(duration, str):
+        from loopcanary.model.units import parse_duration_ns
+
         ns = parse_duration_ns(duration)
     else:
         microseconds = duration.microseconds + 1_000_000 * (duration.seconds + 86_400 * duration.days)
         ns = microseconds * 1_000
     return min(max(0, ns), _LONGEST_NS)
-
-
-def connect(listener: ScopeListener | None) -> None:
-    """The engine starts, or stops (None)."""
-    _Ear.knows_scenes = False
-    _Ear.listener = listener
-
-
-def connect_at_work(start: Callable[[], object]) -> None:
-    """The engine is armed: the first piece of work starts it, as the first loop does. `start` connects, and
-    raises nothing. No effect where the engine runs."""
-    if _Ear.listener is None:
-        _Ear.listener = _Starter(start)
-
-
-class _Starter:
-    """Listens until there is an engine."""
-
-    def __init__(self, start: Callable[[], object]) -> None:
-        self._start = start
-
-    def work_begin(self, name: str, /) -> Any:
-        """Starts the engine, which has no lane for work that could not be begun."""
-        self._start()
-        listener = _Ear.listener
-        if listener is self:  # it could not be started; nor could it be the next time
-            _Ear.listener = None
-        return None if listener is self or listener is None else listener.work_begin(name)
-
-    def work_end(self, token: Any, /) -> None:
-        """Nothing was begun here, or by the engine that is there by now."""
-        listener = _Ear.listener
-        if listener is not None and listener is not self:
-            listener.work_end(token)
-
-    def set_scene(self, scene: str | None, /) -> None:
-        """No work, no scene."""
-
-    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
-        """As set_scene."""
-
-    def allow(self, nanoseconds: int, /) -> None:
-        """The work that has just begun is the engine's by now."""
-        listener = _Ear.listener
-        if listener is not None and listener is not self:
-            listener.allow(nanoseconds)
 
 
 class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checkout")
@@ -103,7 +51,7 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
 
     def __enter__(self) -> Self:
         self._token = SCENE.set(self._name)
-        listener = _Ear.listener
+        listener = Ear.listener
         if listener is not None:
             listener.use_scenes(SCENE)
             listener.set_scene(self._name)
@@ -114,8 +62,8 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
     ) -> None:
         if self._token is not None:
             SCENE.reset(self._token)
-        if _Ear.listener is not None:
-            _Ear.listener.set_scene(SCENE.get())
+        if Ear.listener is not None:
+            Ear.listener.set_scene(SCENE.get())
 
 
 current_scene = SCENE.get
@@ -126,11 +74,11 @@ def enter_scene(name: str) -> None:
     """Sets the scene from here on, until a `keep_scene` around it ends: for a router that has found the
     route. The context keeps the name. The working thread."""
     SCENE.set(name)
-    listener = _Ear.listener
+    listener = Ear.listener
     if listener is not None:
-        if not _Ear.knows_scenes:
+        if not Ear.knows_scenes:
             listener.use_scenes(SCENE)
-            _Ear.knows_scenes = True
+            Ear.knows_scenes = True
         listener.set_scene(name)
 
 
@@ -138,7 +86,7 @@ def back_to_scene(before: str | None) -> None:
     """The scene is again what `current_scene` was."""
     if SCENE.get() is not before:
         SCENE.set(before)
-        listener = _Ear.listener
+        listener = Ear.listener
         if listener is not None:
             listener.set_scene(before)
 
@@ -184,7 +132,7 @@ class watch:  # noqa: N801 - as scene
         self._listener: ScopeListener | None = None
 
     def __enter__(self) -> Self:
-        self._listener = _Ear.listener
+        self._listener = Ear.listener
         if self._listener is not None:
             self._token = self._listener.work_begin(self._name)
             if self._ns and self._token:
@@ -237,8 +185,8 @@ class expect:  # noqa: N801 - as scene
         self._ns = _duration_ns(duration)
 
     def __enter__(self) -> Self:
-        if _Ear.listener is not None:
-            _Ear.listener.allow(self._ns)
+        if Ear.listener is not None:
+            Ear.listener.allow(self._ns)
         return self
 
     def __exit__(

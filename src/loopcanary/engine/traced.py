@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
-    from loopcanary.engine.boundary import Boundary
-    from loopcanary.engine.parts import EngineParts
+    from collections.abc import Callable
+    from typing import Any
+
+    from loopcanary.engine import Boundary
+    from loopcanary.engine.in_process.parts import EngineParts
     from loopcanary.model import TraceFigures
     from loopcanary.protocols.tracing import Traces
 
@@ -22,23 +24,21 @@ class EngineTraces:
         self.before_figures: Callable[[], object] = _nothing
         """Called before the traces are asked for what they know: the moment to make them."""
         self._boundary = boundary
-        self._parts: EngineParts | None = None
+        self._begins: Callable[[Traces], object] | None = None
 
     def use(self, traces: Traces) -> None:
         """Adds the traces, for the first probe that reports to them."""
         self.traces = traces
         self._begin()
 
-    def engine_runs(self, parts: EngineParts | None) -> None:
-        """With these parts; None: no more."""
-        self._parts = parts
+    def engine_runs(self, begins: Callable[[Traces], object] | None) -> None:
+        """`begins` tells the traces, now or once there are some; None: the engine runs no more."""
+        self._begins = begins
         self._begin()
 
     def _begin(self) -> None:
-        parts = self._parts
-        if self.traces is not None and parts is not None:
-            begin = self.traces.begin
-            self._boundary.call("tracers", begin, parts.session, parts.clock, parts.backend.wake, keep=True)
+        if self.traces is not None and self._begins is not None:
+            self._boundary.call("tracers", self._begins, self.traces, keep=True)
 
     def patience_s(self) -> float | None:
         """When `take` will have something; None: not before the engine is woken."""
@@ -68,6 +68,11 @@ class EngineTraces:
         self.take(parts, is_last=True)
         return self.traces.close()
 
+    def end_noting(self) -> int:
+        """The engine ends, and a keeper has what there is. How many issues it gets."""
+        traces, self._begins = self.traces, None
+        return 0 if traces is None else self._boundary.call("tracers", traces.end_notes, keep=True) or 0
+
     def figures(self) -> dict[str, Any]:
         """The figures now, as reports have them."""
         from loopcanary.wire import to_wire
@@ -77,7 +82,7 @@ class EngineTraces:
 
     def forget(self) -> None:
         """In a forked child: what was traced is the parent's."""
-        self._parts = None
+        self._begins = None
         if self.traces is not None:
             self.traces.forget()
 

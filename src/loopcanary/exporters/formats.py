@@ -17,7 +17,8 @@ class Format:
 
     name: str
     write: Callable[[Exported, IO[bytes]], None]
-    """Writes bytes."""
+    """Called with what is exported, whose stalls come once and in order, and an open binary file, which stays
+    open. Raises OSError."""
     binary: bool = False
     """Nothing for a terminal."""
     takes_issues: bool = False

@@ -74,6 +74,12 @@ class TraceWriter(Protocol):
 
 
 def draw(exported: Exported, writer: TraceWriter) -> None:
+    """Goes through the stalls once.
+
+    Args:
+        exported: What is exported; its times count from the first of it.
+        writer: The format, which gets each track before what is on it.
+    """
     process: _ProcessTracks | None = None
     numbers = _TrackNumbers()
     for stall in exported.stalls:

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 MAGIC: Final = b"LCFLIGHT"
-VERSION: Final = 1
+VERSION: Final = 2
 BYTE_ORDER_MARK: Final = 0x01020304
 
 HEADER_BYTES: Final = 4096
@@ -41,6 +41,9 @@ SLOT_WAITERS_MAX: Final = 8
 HOST_MAX: Final = 16
 TALLY_COUNT: Final = 32
 STRING_MAX: Final = 512
+KEEPER_BYTES: Final = 16384
+KEEPER_ALIGNMENT: Final = 65536
+KEEPER_TEXT_BYTES: Final = 8192
 
 SAMPLE_WAITS_FOR_GIL: Final = 1
 SAMPLE_GC: Final = 2
@@ -69,6 +72,14 @@ class SectionKind(IntEnum):
     GC = 2
     LANES = 3
     SLOTS = 4
+    KEEPER = 5
+
+
+class TakenBy(IntEnum):
+    """Who takes stalls out of the slots."""
+
+    DRAIN = 0
+    KEEPER = 1
 
 
 class ProcessState(IntEnum):
@@ -183,6 +194,11 @@ COUNTERS: Final = (
     "clock_steps",
     "calls_refused",
     "calls_no_descriptor",
+    "stalls_suppressed_storm",
+    "keepers_started",
+    "keepers_refused",
+    "texts_written",
+    "texts_dropped",
 )
 
 
@@ -243,6 +259,7 @@ HEADER = Layout(
     Q anchor_ticks tick_ns_q32 clock_kind heartbeat_ns parked
     Q gc_epoch gc_begin gc_tid gc_generation gc_total_ns
     {SECTION.size * len(SectionKind)}s sections
+    Q takes text_written
     """,
 )
 
@@ -349,6 +366,18 @@ SLOT_FACTS = Layout(
     {8 * SLOT_WAITERS_MAX}s waiters
     Q thread_names
     24s reserved
+    """,
+)
+
+KEEPER = Layout(
+    "lc_keeper",
+    f"""
+    Q pid beat_ns
+    I bell reserved
+    Q closed text_number text_bytes
+    {8 * SLOT_COUNT}s taken
+    {KEEPER_BYTES - KEEPER_TEXT_BYTES - 8 * (6 + SLOT_COUNT)}s room
+    {KEEPER_TEXT_BYTES}s text
     """,
 )
 

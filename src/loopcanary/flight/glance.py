@@ -6,6 +6,7 @@ Reads little: lanes that changed, the facts of slots in use, and of a slot's hea
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -43,6 +44,16 @@ class SlotGlance:
     """None: it goes on."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotMark:
+    """A slot in use: whose stall it holds, and how far that has come."""
+
+    index: int
+    serial: int
+    state: SlotState
+    begin_ns: int
+
+
 @dataclass(slots=True)
 class _Known:
     """A lane as it was read last."""
@@ -59,6 +70,7 @@ class Glances:
         self._source = source
         self._lane_section = sections[SectionKind.LANES]
         self._slot_section = sections[SectionKind.SLOTS]
+        self._keeper_section = sections[SectionKind.KEEPER]
         self._known: dict[int, _Known] = {}
         self._names: dict[tuple[int, ...], Work | None] = {}
 
@@ -80,6 +92,38 @@ class Glances:
         live_names = {_names_key(index, facts) for index, facts in slots}
         self._names = {key: work for key, work in self._names.items() if key in live_names}
         return tuple(one for one in seen if one is not None), _stalls(slots)
+
+    def marks(self) -> list[SlotMark]:
+        """What is in the slots; without stalls that a keeper has stored. Lanes are not looked at."""
+        taken = self._taken()
+        found = []
+        for index in range(self._used(self._slot_section, self._slot_section.count)):
+            facts = read_slot_facts(self._source, self._slot_section, index)
+            is_stored = facts["state"] == SlotState.ENDED and facts["serial"] == taken.get(index)
+            if facts["state"] in (*_GOING_ON, SlotState.ENDED) and not is_stored:
+                mark = SlotMark(
+                    index=index,
+                    serial=bounded(facts["serial"]),
+                    state=SlotState(facts["state"]),
+                    begin_ns=bounded(facts["begin_ns"] or facts["turn_begin_ns"]),
+                )
+                found.append(mark)
+        return found
+
+    def is_closed(self) -> bool:
+        """Whether a keeper has stored the end of the process."""
+        section = self._keeper_section
+        at = section.offset + layout.KEEPER.offsets["closed"]
+        return bool(section.count and int.from_bytes(self._source.read(at, 8), "little"))
+
+    def _taken(self) -> dict[int, int]:
+        """Serials of the last stored stalls, by slot; 0 is none."""
+        section = self._keeper_section
+        if not section.count:
+            return {}
+        at = section.offset + layout.KEEPER.offsets["taken"]
+        words = struct.unpack(f"<{layout.SLOT_COUNT}Q", self._source.read(at, 8 * layout.SLOT_COUNT))
+        return {index: serial for index, serial in enumerate(words) if serial}
 
     def _used(self, section: Section, most: int) -> int:
         if not section.count:

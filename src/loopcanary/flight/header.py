@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from loopcanary.flight import format as layout
 from loopcanary.flight.errors import FlightError
-from loopcanary.flight.format import ClockKind, ProcessState, SectionKind
+from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, TakenBy
 from loopcanary.flight.source import ByteSource
 from loopcanary.model import Clock
 
@@ -15,6 +15,8 @@ LARGEST: Final = (1 << 63) - 1
 """Times and sums beyond are cut to this: stores and exporters have signed 64-bit words."""
 
 _ONE_Q32: Final = 1 << 32
+_OLDEST: Final = 1
+"""A file of version 1 is one of version 2 without a keeper's page, and with 0 in the words that are new."""
 
 # Element sizes and numbers that a reader bothers with. The writer of this version stays far below;
 # beyond, a damaged file could only waste the reader's time.
@@ -24,6 +26,7 @@ _STRIDES: Final = {
     SectionKind.GC: (layout.GC_ENTRY.size, 4096),
     SectionKind.LANES: (layout.LANE.size, 1 << 16),
     SectionKind.SLOTS: (layout.SLOT_HEAP_OFFSET, 4 * layout.SLOT_BYTES),
+    SectionKind.KEEPER: (layout.KEEPER.size, 4 * layout.KEEPER_BYTES),
 }
 _MOST: Final = {
     SectionKind.FACTS: 1 << 20,
@@ -31,6 +34,7 @@ _MOST: Final = {
     SectionKind.GC: 256,
     SectionKind.LANES: 1024,
     SectionKind.SLOTS: 64,
+    SectionKind.KEEPER: 1,
 }
 
 
@@ -65,6 +69,8 @@ class FlightHeader:
     """Begin of the garbage collection that runs now."""
     gc_running_tid: int
     gc_running_generation: int
+    taken_by: TakenBy
+    """Who takes stalls out of the slots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +142,11 @@ def check_identity(source: ByteSource) -> None:
         raise FlightError(
             source.name, f"written by a newer loopcanary (format {version}); upgrade to read it"
         )
-    if version != layout.VERSION:
+    if version < _OLDEST:
         raise FlightError(
             source.name,
-            f"has format {version}, not {layout.VERSION}; read it with the loopcanary that wrote it",
+            f"has format {version}, not {_OLDEST} to {layout.VERSION};"
+            " read it with the loopcanary that wrote it",
         )
 
 
@@ -166,6 +173,7 @@ def read_header(source: ByteSource) -> FlightHeader:
         gc_running_since_ns=clock.instant_ns(fields["gc_begin"]) if collecting else None,
         gc_running_tid=bounded(fields["gc_tid"]),
         gc_running_generation=bounded(fields["gc_generation"]),
+        taken_by=TakenBy.KEEPER if fields["takes"] == TakenBy.KEEPER else TakenBy.DRAIN,
     )
 
 

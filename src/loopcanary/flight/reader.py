@@ -9,9 +9,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from loopcanary.flight import format as layout
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.facts import read_counters, read_facts
-from loopcanary.flight.format import LaneState, SectionKind
+from loopcanary.flight.format import LaneState, SectionKind, TakenBy
 from loopcanary.flight.gc_ring import overlapping, read_collections
 from loopcanary.flight.header import (
     FlightHeader,
@@ -146,7 +147,7 @@ class FlightFile:
         a stall that was taken from the slot, while no other has come into it.
         """
         section = self._section_of(SectionKind.SLOTS, index)
-        slot = copy_slot(self._source, section, index, drained=drained)
+        slot = copy_slot(self._source, section, index, drained=drained, taken=self._taken(index))
         if slot is None:
             return None
         # The lane is looked at after the slot: a thread that has moved on by then has left its record.
@@ -271,6 +272,14 @@ class FlightFile:
         return {
             lane["tid"]: text_of(lane["thread_name"]) for lane in lanes if lane["state"] == LaneState.ACTIVE
         }
+
+    def _taken(self, index: int) -> int:
+        """Serial of the slot's last stall that a keeper has stored; 0 where the process has its own drain."""
+        section = self._sections[SectionKind.KEEPER]
+        if not section.count or index >= layout.SLOT_COUNT or self.header.taken_by is not TakenBy.KEEPER:
+            return 0
+        at = section.offset + layout.KEEPER.offsets["taken"] + 8 * index
+        return int.from_bytes(self._source.read(at, 8), "little")
 
     def _used(self, kind: SectionKind) -> int:
         section = self._sections[kind]

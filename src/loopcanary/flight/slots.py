@@ -236,16 +236,21 @@ def read_slot_facts(source: ByteSource, section: Section, index: int) -> dict[st
     return layout.SLOT_FACTS.read(source.read(section.at(index), layout.SLOT_FACTS.size))
 
 
-def copy_slot(source: ByteSource, section: Section, index: int, *, drained: bool = False) -> SlotCopy | None:
+def copy_slot(
+    source: ByteSource, section: Section, index: int, *, drained: bool = False, taken: int = 0
+) -> SlotCopy | None:
     """A slot that did not change while it was copied; None if it is free or changed at every try.
 
-    `drained`: also a stall that is over and was taken by the drain; it stays there until the slot is needed
-    again, and its end is the first thing that is wiped then.
+    `drained`: also a stall that is over and was taken by the drain or a keeper; it stays there until the slot
+    is needed again, and its end is the first thing that is wiped then. `taken`: serial of the last stall that
+    the keeper has stored.
     """
     for _ in range(_TRIES):
         before = read_slot_facts(source, section, index)
-        left = drained and before["state"] == SlotState.FREE and before["end_ns"]
-        if before["state"] not in _TAKEN and not left:
+        state = before["state"]
+        is_free = state not in _TAKEN or (state == SlotState.ENDED and before["serial"] == taken != 0)
+        left = drained and state in (SlotState.FREE, SlotState.ENDED) and before["end_ns"]
+        if is_free and not left:
             return None
         data = source.read(section.at(index), section.stride)
         after = read_slot_facts(source, section, index)

@@ -25,7 +25,6 @@ _LEVEL, _INFO = int(socket.IPPROTO_TCP), int(getattr(socket, "TCP_INFO", 0))
 _TCP_INFO_BYTES = 56
 _last_data_recv = struct.Struct("=52xI").unpack
 """tcpi_last_data_recv, milliseconds: linux/tcp.h, struct tcp_info, which only ever grows at its end."""
-_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 Times = tuple[int, int]
 """When a request came, and when its handling began: of time.monotonic_ns()."""
@@ -36,15 +35,10 @@ def can_tell() -> bool:
     return hasattr(socket, "TCP_INFO") and sys.platform.startswith("linux")
 
 
-def is_tcp(connection: Any) -> bool:
-    """Of other sockets the kernel tells no time."""
-    return connection.family in _FAMILIES
-
-
 def times_now(connection: Any) -> Times | None:
     """The arrival of the request that is handled from now on, the connection's last; None: no TCP."""
     began_ns = time.monotonic_ns()
-    try:  # and not `is_tcp`, by which enum's code, gone cold, takes longer than the kernel
+    try:  # and no look at its family: enum's code, gone cold, takes longer than the kernel
         info = connection.getsockopt(_LEVEL, _INFO, _TCP_INFO_BYTES)
     except OSError:
         return None

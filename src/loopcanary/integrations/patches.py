@@ -27,7 +27,8 @@ class Patches:
         if is_ours or not isinstance(original, FunctionType):
             return False
         replacement = make(original)
-        update_wrapper(replacement, original)
+        if isinstance(replacement, FunctionType):  # others have the original's attributes by themselves
+            update_wrapper(replacement, original)
         setattr(owner, name, replacement)
         self._laid.append((owner, name, original, replacement))
         return True

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from loopcanary.protocols.tracing import Tracers
+if TYPE_CHECKING:
+    from loopcanary.protocols.tracing import Tracers
 
 UNKNOWN = "?"
 METHODS = frozenset(
@@ -35,6 +36,40 @@ class Scopes(Protocol):
         """A block that is a piece of work."""
 
 
+class ServingEngine(Protocol):
+    """What the native engine offers servers whose answers it times, and ASGI frameworks: in
+    native/probes/answers/hook.h, native/probes/asgi/route.h."""
+
+    def asgi_root(self, function: object, /) -> object:
+        """This coroutine function is all of a request's task."""
+
+    def asgi_route(
+        self,
+        original: Callable[..., Any],
+        around: Callable[..., Any],
+        known: dict[Any, str],
+        mounted: object,
+        /,
+    ) -> Callable[..., Any]:
+        """A route's method: enters the scene and is the original, where nothing has to be put back; else
+        `around`."""
+
+    def answers_gate(
+        self, original: Callable[..., Any], timed: Callable[[Any, Any, int], Any], /
+    ) -> Callable[..., Any]:
+        """Takes a method's place which handles a request: only those that are timed go to `timed`."""
+
+    def answers_behind_tls(self) -> object:
+        """Some connections have TLS, of which the engine can time none: one request of sixteen goes to
+        `timed`, with -1 for its connection."""
+
+    def answer_handled(self, fd: int, /) -> object:
+        """The handling of this connection's request begins."""
+
+    def answer_named(self, fd: int, name: str, /) -> object:
+        """What the answer is called that is about to be sent."""
+
+
 def _nothing() -> None:
     """The default listener."""
 
@@ -50,15 +85,14 @@ class Telling:
         *,
         request_threshold_ns: int,
         task_threshold_ns: int,
-        answers_elsewhere: Callable[[int], object] | None = None,
+        engine: ServingEngine | None = None,
         ends: Callable[[], object] = _nothing,
     ) -> None:
         """`begins` is called, cheaply, when the program is at work; `ends` when the process is about to end
         without Python's own end. `tracers` are made when they are first asked for.
-        `answers_elsewhere(descriptor)`: the engine leaves this connection's answers to the caller; None: it
-        times none."""
+        `engine`: the native one, where it runs."""
         self.ends = ends
-        self.answers_elsewhere = answers_elsewhere
+        self.engine = engine
         self._scopes = scopes
         self._begins = begins
         self._request_ns = request_threshold_ns
@@ -110,17 +144,16 @@ def method_word(method: object) -> str:
 
 
 _NAMES_MAX = 4096
-_names: dict[tuple[object, str], str] = {}
-known_name = _names.get
-"""Of a method and a route: what `route_name` has given, None where it has not."""
+known_names: dict[tuple[object, str], str] = {}
+"""Of a method and a route: what `route_name` has given."""
 
 
 def route_name(method: object, route: str) -> str:
     """Gives `GET /orders/{id}`. Names are kept, so that most requests make none."""
-    name = _names.get((method, route))
+    name = known_names.get((method, route))
     if name is None:
         word = method_word(method)
         name = f"{word} {route}"
-        if word is not UNKNOWN and len(_names) < _NAMES_MAX:
-            _names[method, route] = name
+        if word is not UNKNOWN and len(known_names) < _NAMES_MAX:
+            known_names[method, route] = name
     return name

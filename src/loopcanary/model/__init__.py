@@ -6,13 +6,12 @@ the name says otherwise (`_wall_ns`: since 1970, for people). See docs/architect
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from loopcanary.model.config import Config, EngineChoice
+    from loopcanary.model.calls import TracedCall, TracedCalls
+    from loopcanary.model.config import Config
     from loopcanary.model.earlier import EarlierWork, LongWork, ShortWork, WorkKind
     from loopcanary.model.evidence import (
         CallbackNames,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from loopcanary.model.issues.kind import IssueKind
     from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
     from loopcanary.model.issues.slow_method import CallRow, SlowMethod
-    from loopcanary.model.issues.startup import Phase, PhaseKind, StartKind, Startup
+    from loopcanary.model.issues.startup import CodeOrigin, Milestone, Phase, PhaseKind, StartKind, Startup
     from loopcanary.model.session import Clock, LoopHealth, Session, SessionEnd
     from loopcanary.model.stack import Frame, Stack
     from loopcanary.model.stall import (
@@ -64,7 +63,8 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "config": "Config EngineChoice",
+    "calls": "TracedCall TracedCalls",
+    "config": "Config",
     "earlier": "EarlierWork LongWork ShortWork WorkKind",
     "evidence": (
         "CallbackNames Collection HostReading KernelView LaneTotals Sample StallEvidence "
@@ -82,7 +82,7 @@ _HOMES = {
         "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
         "StallState Surroundings ThreadView WeightedStack"
     ),
-    "issues.startup": "Phase PhaseKind StartKind Startup",
+    "issues.startup": "CodeOrigin Milestone Phase PhaseKind StartKind Startup",
     "timeline": "Activity Doing Pause Span Timeline",
     "figures.traces": "TraceFigures",
     "waiting": "Contributor GilState LockProof LockView Scheduler Target TargetKind",
@@ -95,6 +95,8 @@ def __getattr__(name: str) -> Any:
     home = next((home for home, names in _HOMES.items() if name in names.split()), None)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     found = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = found
     return found

@@ -2,30 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+    from typing import Any, Self
+else:
+
+    def dataclass(**_: object) -> object:
+        """To type checkers it is one; what the real one loads and makes takes 8 ms of every watched start."""
+        return lambda kind: kind
+
 
 _MS = 1_000_000
 _S = 1_000_000_000
 
 
+HANG_NS = 1 * _S
+ANR_NS = 5 * _S
 STORE_NAME = ".loopcanary"
 """Of the store's folder, in the folder where a program is started."""
 NOTIFY_WAYS = ("bell", "desktop", "webhook")
 NOTIFY_KILLED_NS = (1 << 63) - 1
 
 
-class EngineChoice(Enum):
-    """Which engine watches. `auto`: the native one where it works, else the portable one."""
-
-    AUTO = "auto"
-    NATIVE = "native"
-    PORTABLE = "portable"
+AUTO, NATIVE, PORTABLE = ENGINES = ("auto", "native", "portable")
+"""Which engine watches. `auto`: the native one where it works, else the portable one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class _Frozen:
+    """What a frozen dataclass is to those who use it. Defaults are the class's own."""
+
+    def __init__(self, **values: Any) -> None:
+        unknown = values.keys() - self.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
+        self.__dict__.update(values)
+
+    def replaced(self, **changes: Any) -> Self:
+        """As dataclasses.replace."""
+        return type(self)(**{**self.__dict__, **changes})
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.__annotations__])
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._values() == self._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={self.__dict__[name]!r}' for name in self.__dict__)})"
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"settings do not change: {name}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(_Frozen):
     """Every setting: what it does, what it costs, its default."""
 
     threshold_ns: int = 100 * _MS
@@ -40,9 +76,12 @@ class Config:
     """A request that a WSGI server handles on a thread is a stall when it takes longer than this."""
     task_threshold_ns: int = 10 * _S
     """A job of a task queue is a stall when it takes longer than this."""
-    store: Path | None = None
+    store: str | None = None
     """Folder of the store; None: `.loopcanary` in the current folder, or the user's state folder where
     that cannot be written."""
+    flight_dir: str | None = None
+    """Folder in memory for flight files; None: /dev/shm. For containers with a keeper in another one: a
+    memory-backed volume that both have."""
     name: str | None = None
     """Name of the program in reports; None: its script or module."""
     concern: tuple[str, ...] = ()
@@ -59,7 +98,11 @@ class Config:
     """No console output while the program runs."""
     console: bool = False
     """Print stalls to stderr as they happen (`loopcanary run` switches this on)."""
-    engine: EngineChoice = EngineChoice.AUTO
+    engine: str = AUTO
+    """One of ENGINES."""
+    keeper: bool = False
+    """A process beside the program, one for all of a store, judges, stores and reports. Off, or where there
+    can be none: a thread of the program does, which needs the GIL."""
     follow_children: bool = True
     """Watch child processes too (fork, spawn, subprocess)."""
     while_debugging: bool = False
@@ -85,8 +128,20 @@ class Config:
     window_titles: bool = True
     """Stalls and frames carry their window's title as scene, where the program sets none."""
     methods: tuple[str, ...] = ()
-    """Packages for the methods tracer."""
-    log_file: Path | None = None
+    """Packages and modules whose calls are traced, `.` for the program's own code; with `!` before it: not
+    these. Costs 30 to 100 ns a call of their functions, nothing elsewhere, and 8 MB a watched thread."""
+    methods_ring: int = 8 << 20
+    """Memory for the last calls of a thread, 16 bytes a call; rounded down to a power of two, 32 KiB to
+    32 MiB."""
+    slow_method_ns: int = 700 * _MS
+    """A longer stall whose calls were traced is a slow method, too."""
+    startup: bool = False
+    """Record how the program starts, with every import; in children that start anew, too."""
+    startup_cold_ns: int = 10 * _S
+    """A longer cold start (modules compiled, files read from the disk) is an issue."""
+    startup_warm_ns: int = 4 * _S
+    """A longer warm start is an issue."""
+    log_file: str | None = None
     """File to which each issue is added as a line of JSON."""
     log_file_bytes: int = 10 << 20
     """Beyond this size the log file is renamed, and a new one begun."""
@@ -100,7 +155,7 @@ class Config:
     """Between two notifications of one bug."""
     notify_per_minute: int = 6
     """Notifications of all bugs together in any minute."""
-    webhook_file: Path | None = None
+    webhook_file: str | None = None
     """File with the webhook's address, which is a secret; LOOPCANARY_WEBHOOK_URL goes first."""
 
     @property

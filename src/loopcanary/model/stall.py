@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
 
+from loopcanary.model.calls import TracedCalls
+from loopcanary.model.config import ANR_NS, HANG_NS
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
@@ -36,8 +39,8 @@ class Severity(Enum):
     ANR = "anr"
 
 
-HANG_NS = 1_000_000_000
-ANR_NS = 5_000_000_000
+_ALIKE = 1 / 4
+"""Two threads that hold the GIL alike have half each; on a busy machine one had 28 % of the other's."""
 
 
 class Cause(Enum):
@@ -105,6 +108,30 @@ class Holder:
     """Type of the lock; None: the GIL."""
     proof: LockProof | None = None
     """How the holder is known; None: the GIL names it."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is loopcanary's own work that held it."""
+        return self.culprit is None and is_own_thread(self.thread)
+
+
+def chief_holders(holders: Sequence[Holder]) -> tuple[Holder, ...]:
+    """Of each place that held more than a quarter as long as the longest, the thread that did so most. In the
+    order of the places: which of them held longer is chance."""
+    held: dict[tuple[str, str], float] = {}
+    first: dict[tuple[str, str], Holder] = {}
+    for holder in holders:
+        if holder.culprit is not None:
+            place = (holder.culprit.file, holder.culprit.qualname)
+            held[place] = held.get(place, 0) + holder.share
+            first.setdefault(place, holder)
+    least = max(held.values(), default=0) * _ALIKE
+    return tuple(first[place] for place in sorted(held) if held[place] > least)
+
+
+def is_own_thread(name: str) -> bool:
+    """Whether a thread of this name is one of loopcanary's."""
+    return name.startswith("loopcanary-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +312,8 @@ class Stall:
     """It was before the loop first waited."""
     timeline: Timeline | None = None
     """None if the writer of the stall kept none."""
+    calls: TracedCalls | None = None
+    """What its thread called in it, exactly; None: calls were not traced."""
 
     @property
     def blamed_holder(self) -> Holder | None:
@@ -297,6 +326,17 @@ class Stall:
     def blamed(self) -> Culprit | None:
         """The line to change: the holder's, where that of the thread that waited is chance."""
         return self.culprit if self.blamed_holder is None else self.blamed_holder.culprit
+
+    @property
+    def stalls(self) -> tuple[str, ...]:
+        """None: it is made of no other stall."""
+        return ()
+
+    @property
+    def searched(self) -> tuple[str | None, ...]:
+        """Callback, task, and the call that blocked."""
+        blocker = self.blocker
+        return (self.callback, self.task, *((blocker.call, blocker.function) if blocker is not None else ()))
 
     @property
     def felt_ns(self) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 _DURATION_NS = {
     "ns": 1,
     "us": 1_000,
@@ -25,23 +23,34 @@ _SIZE_BYTES = {
     "mib": 1 << 20,
     "gib": 1 << 30,
 }
-_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 
 
 def parse_duration_ns(text: str) -> int:
     """Nanoseconds of "100ms", "2s", "1.5h". Raises ValueError with what is wrong and what would do."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None or match[2].lower() not in _DURATION_NS:
+    amount = _amount(text, _DURATION_NS)
+    if amount is None:
         raise ValueError(f'{text!r} is no duration: write a number and a unit, such as "100ms" or "2s"')
-    return _times(match[1], _DURATION_NS[match[2].lower()])
+    return amount
 
 
 def parse_size_bytes(text: str) -> int:
     """Bytes of "500MB", "1GiB", "4096". Raises ValueError with what is wrong and what would do."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None or match[2].lower() not in _SIZE_BYTES:
+    amount = _amount(text, _SIZE_BYTES)
+    if amount is None:
         raise ValueError(f'{text!r} is no size: write a number and a unit, such as "500MB" or "1GiB"')
-    return _times(match[1], _SIZE_BYTES[match[2].lower()])
+    return amount
+
+
+def _amount(text: str, units: dict[str, int]) -> int | None:
+    """Of a number and its unit; None where that is not what the text has. `re` would take 3 ms of each
+    watched start."""
+    text = text.strip()
+    unit = text.lstrip("0123456789.")
+    number = text[: len(text) - len(unit)]
+    whole, dot, fraction = number.partition(".")
+    factor = units.get(unit.lstrip().lower())
+    is_number = whole.isdigit() and (fraction.isdigit() or not dot)
+    return _times(number, factor) if is_number and factor is not None else None
 
 
 def _times(number: str, factor: int) -> int:

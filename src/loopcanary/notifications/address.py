@@ -30,13 +30,13 @@ class Address:
     """Path and query, as the request has it."""
 
 
-def read(environ: Mapping[str, str], file: Path | None) -> tuple[Address, str]:
+def read(environ: Mapping[str, str], file: str | None) -> tuple[Address, str]:
     """The address, and where it was found. AddressError."""
     text, where = environ.get(VARIABLE, "").strip(), VARIABLE
     if not text and file is not None:
         where = "the file of webhook_file"
         try:
-            with file.open("rb") as opened:
+            with Path(file).open("rb") as opened:
                 text = opened.read(_LENGTH_MAX + 1).decode().strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"

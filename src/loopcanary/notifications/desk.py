@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from loopcanary.model import Issue, IssueKind, Session, Stall, StallState
+from loopcanary.model import Issue, IssueKind, Session, StallState
 from loopcanary.notifications.feed import Feed
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, notice_of, over_of, rest_of
 from loopcanary.notifications.rate_limit import Permit, RateLimit
+from loopcanary.registry import issue_kind
 
 _UNFINISHED_MAX = 1_000
 
@@ -40,8 +41,8 @@ class Desk:
         what was not notified."""
         self._feeds = feeds
         self._news = News(from_ns, kinds)
-        self._noun = "stall"
-        """Of all that was counted until now."""
+        self._nouns: set[str] = set()
+        """What all that was counted until now is counted as."""
         self._limit: RateLimit[_Heard] = RateLimit(every_ns=every_ns, per_minute=per_minute)
         self._tell = tell
         self._errors = errors
@@ -76,7 +77,7 @@ class Desk:
         """Says how many were not notified."""
         rest = self._limit.rest()
         if rest.count:
-            self._tell(rest_of(rest, self._details, self._noun))
+            self._tell(rest_of(rest, self._details, self._nouns.pop() if len(self._nouns) == 1 else "issue"))
 
     def _take(self, feed: Feed, now_ns: int) -> None:
         for issue in feed.take():
@@ -87,17 +88,14 @@ class Desk:
             if _goes_on(issue) and not self._limit.would_tell(now_ns, key):
                 continue  # it is counted when it is over, with its whole length
             self._news.take(issue)
-            if not isinstance(issue, Stall):
-                self._noun = "issue"
+            self._nouns.add(issue_kind(issue.kind.value).noun)
             permit = self._limit.offer(now_ns, key, issue.felt_ns, _Heard(issue, feed.session_of(issue)))
             if permit is not None:
                 self._say(permit, now_ns)
 
     def _finish(self, issue: Issue, feed: Feed, now_ns: int) -> None:
         """Says that a hang which was notified is over."""
-        if issue.id not in self._unfinished or not isinstance(issue, Stall):
-            return
-        if issue.state is not StallState.ENDED:
+        if issue.id not in self._unfinished or issue.state is not StallState.ENDED:
             return
         del self._unfinished[issue.id]
         if self._limit.admits(now_ns, f"{issue.fingerprint} over"):
@@ -114,4 +112,4 @@ class Desk:
 
 
 def _goes_on(issue: Issue) -> bool:
-    return isinstance(issue, Stall) and issue.state is StallState.ONGOING
+    return issue.state is StallState.ONGOING

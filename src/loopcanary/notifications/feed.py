@@ -111,15 +111,10 @@ class Feed:
         ignored = {print_ for print_, remark in self._store.reader.remarks().items() if remark.ignored}
         kept: list[Issue] = []
         for issue in found:
-            if isinstance(issue, Stall):
-                is_ignored = issue.fingerprint in ignored
-                if is_ignored:
-                    self._ignored[issue.id] = None
+            of_ignored = bool(issue.stalls) and all(one in self._ignored for one in issue.stalls)
+            if issue.fingerprint in ignored or of_ignored:
+                self._ignored[issue.id] = None
             else:
-                is_ignored = issue.fingerprint in ignored or (
-                    bool(issue.stalls) and all(one in self._ignored for one in issue.stalls)
-                )
-            if not is_ignored:
                 kept.append(issue)
         for oldest in list(self._ignored)[:-_IGNORED_MAX]:
             del self._ignored[oldest]

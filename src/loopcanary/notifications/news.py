@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import Enum
 
-from loopcanary.model import Issue, IssueKind, Severity, Stall, StallState
+from loopcanary.model import Issue, IssueKind, Severity, StallState
 from loopcanary.model.stall import HANG_NS
 
 _REMEMBERED = 10_000
 
 
 class Stage(Enum):
-    """How far an issue has come; each step is notified. Only stalls go further than the first one."""
+    """How far an issue has come; each step is notified."""
 
     FIRST = "first"
     ANR = "anr"
@@ -26,8 +26,6 @@ _ORDER = tuple(Stage)
 
 def stage_of(issue: Issue) -> Stage:
     """The stage that it is at."""
-    if not isinstance(issue, Stall):
-        return Stage.FIRST
     if issue.state is StallState.KILLED:
         return Stage.KILLED
     return Stage.ANR if issue.severity is Severity.ANR else Stage.FIRST
@@ -56,19 +54,14 @@ class News:
         """
         if (self._kinds and issue.kind not in self._kinds) or not issue.is_news:
             return False
-        if isinstance(issue, Stall):
-            return self._is_news_of_stall(issue)
-        return issue.felt_ns >= self._from_ns and not any(
-            one in self._taken for one in (issue.id, *issue.stalls)
-        )
-
-    def _is_news_of_stall(self, stall: Stall) -> bool:
-        stage, before = stage_of(stall), self._taken.get(stall.id)
+        if any(one in self._taken for one in issue.stalls):
+            return False
+        stage, before = stage_of(issue), self._taken.get(issue.id)
         if stage is Stage.KILLED:
             return before is not Stage.KILLED
         # One that goes on is reported as a hang; shorter ones are over in a moment, and known in full then.
-        is_ongoing = stall.state is StallState.ONGOING
-        if stall.duration_ns < (max(self._from_ns, HANG_NS) if is_ongoing else self._from_ns):
+        is_ongoing = issue.state is StallState.ONGOING
+        if issue.felt_ns < (max(self._from_ns, HANG_NS) if is_ongoing else self._from_ns):
             return False
         # It was reported while it lasted: that it grew since is worth a word only while it still does.
         return before is None or (is_ongoing and _ORDER.index(stage) > _ORDER.index(before))

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from loopcanary.document.verdict import verdict
 from loopcanary.document.wrapping import plain
-from loopcanary.model import Cause, Issue, LagIssue, Session, Severity, Stall, StallState
+from loopcanary.model import Cause, Issue, Session, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.notifications.rate_limit import Permit, Withheld
+from loopcanary.registry import said_of
 from loopcanary.words.causes import severity_words
 from loopcanary.words.kinds import kind_words
 from loopcanary.words.lags import evidence_of
@@ -47,23 +48,23 @@ class Notice:
 def notice_of(permit: Permit[Issue], session: Session | None, now_ns: int) -> Notice:
     """`session`: the issue's, where it is known."""
     issue = permit.item
+    title, why = said_of(issue, "notice") or (_title(issue), _why(issue))
     return Notice(
-        title=printable(_title(issue), _TITLE_MAX),
-        cause=plain(verdict(issue.cause, issue)) if isinstance(issue, Stall) else _why(issue),
-        more=_more(permit, now_ns, "of this line" if isinstance(issue, Stall) else "like this"),
+        title=printable(title, _TITLE_MAX),
+        cause=why,
+        more=_more(permit, now_ns),
         advice=_advice(issue.advice),
         place=_place(issue, session),
-        is_urgent=isinstance(issue, Stall)
-        and (issue.severity is Severity.ANR or issue.state is StallState.KILLED),
+        is_urgent=issue.severity is Severity.ANR or issue.state is StallState.KILLED,
         stalls=permit.withheld.count + (not permit.is_counted),
     )
 
 
-def over_of(stall: Stall, session: Session | None) -> Notice:
-    """A stall that was notified in progress is over."""
-    length = format_duration(stall.duration_ns)
-    title = printable(f"over after {length}: {stall.title}", _TITLE_MAX)
-    return Notice(title=title, place=_place(stall, session), stalls=0)
+def over_of(issue: Issue, session: Session | None) -> Notice:
+    """One that was notified in progress is over."""
+    length = format_duration(issue.duration_ns)
+    title = printable(f"over after {length}: {issue.title}", _TITLE_MAX)
+    return Notice(title=title, place=_place(issue, session), stalls=0)
 
 
 def rest_of(withheld: Withheld, details: str, noun: str = "stall") -> Notice:
@@ -87,10 +88,13 @@ def after_losses(notice: Notice, lost: int) -> Notice:
     return replace(notice, more="; ".join(filter(None, (notice.more, words))))
 
 
+def stall_words(stall: Stall) -> tuple[str, str]:
+    """Title and reason: how long the loop was blocked, in which line, and why."""
+    return f"{_what(stall)}: {stall.title}", plain(verdict(stall.cause, stall))
+
+
 def _title(issue: Issue) -> str:
-    if isinstance(issue, Stall):
-        return f"{_what(issue)}: {issue.title}"
-    # Titles of these have their figures.
+    """Titles of most kinds have their figures."""
     what = kind_words(issue.kind)
     return issue.title if issue.title.startswith(what) else f"{what}: {issue.title}"
 
@@ -104,7 +108,7 @@ def _what(stall: Stall) -> str:
     return f"{severity_words(stall.severity)} {of} {length}{more}"
 
 
-def _why(issue: LagIssue) -> str:
+def _why(issue: Issue) -> str:
     """Its figures against their limit; and where the thread was held, as far as stalls say."""
     culprit = issue.culprit
     held = plain(verdict(issue.cause, None)) if issue.cause is not Cause.UNKNOWN else ""
@@ -115,7 +119,7 @@ def _why(issue: LagIssue) -> str:
     return printable("; ".join(filter(None, (*figures, held))), _ADVICE_MAX)
 
 
-def _more(permit: Permit[Issue], now_ns: int, which: str) -> str:
+def _more(permit: Permit[Issue], now_ns: int) -> str:
     """Where the issue itself had to wait, it is one of those counted."""
     withheld, is_counted = permit.withheld, permit.is_counted
     others = withheld.count - is_counted
@@ -124,8 +128,8 @@ def _more(permit: Permit[Issue], now_ns: int, which: str) -> str:
     span = format_duration(max(now_ns - withheld.since_ns, 0))
     total, longest = format_duration(withheld.total_ns), format_duration(withheld.max_ns)
     if is_counted:
-        return f"{withheld.count:,} {which} in the last {span}, {total} in all, longest {longest}"
-    return f"{others:,} more {which} in the last {span}, {total} in all, longest {longest}"
+        return f"{withheld.count:,} of this bug in the last {span}, {total} in all, longest {longest}"
+    return f"{others:,} more of this bug in the last {span}, {total} in all, longest {longest}"
 
 
 def _advice(advice: str | None) -> str:

@@ -114,9 +114,14 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
 
 
+def status_path(store: Path, channel: str) -> Path:
+    """Where it is said how notifications of this kind went."""
+    return store / FOLDER / f"{channel}.json"
+
+
 def write_status(store: Path, channel: str, status: dict[str, Any]) -> None:
     """Replaces the status in one step; on a full disk the old one stays."""
-    path = store / FOLDER / f"{channel}.json"
+    path = status_path(store, channel)
     aside = path.with_suffix(f".{os.getpid()}.new")
     with suppress(OSError):
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _FILE_MODE)
@@ -128,7 +133,7 @@ def write_status(store: Path, channel: str, status: dict[str, Any]) -> None:
 def read_status(store: Path, channel: str) -> dict[str, Any] | None:
     """What was written last; None where nothing was, or it cannot be read."""
     try:
-        with (store / FOLDER / f"{channel}.json").open("rb") as file:
+        with status_path(store, channel).open("rb") as file:
             status = json.loads(file.read(_STATUS_MAX))
     except (OSError, ValueError):
         return None

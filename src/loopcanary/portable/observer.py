@@ -116,6 +116,7 @@ class _Taken(NamedTuple):
     at_ns: int
     reading: Reading
     others: list[tuple[int, Reading]]
+    scene: str | None
 
 
 class Observer:
@@ -184,13 +185,14 @@ class Observer:
             ident = one.lane.identity.ident
             reading = read(frames.get(ident), handle_run, runners_of(one.loop))
             others = _others(frames, ident) if wish.all_threads else []
+            scene = self._scene(one.lane, wish, reading)
             if one.lane.epoch != wish.epoch:
                 # It ended while we read: what was read may be of the next piece of work.
                 self._drop(one, wish, "moved", at_ns)
             elif not reading.places:
                 self._drop(one, wish, "unreadable", at_ns)
             else:
-                taken.append(_Taken(one, wish, at_ns, reading, others))
+                taken.append(_Taken(one, wish, at_ns, reading, others, scene))
         del frames  # this one is among them, and such a cycle keeps all threads' variables alive
         return taken
 
@@ -218,15 +220,14 @@ class Observer:
             self.counters["samples_late"] += 1
             samples = [_as_it_was_due(sample, due_ns, before, now), sample]
         mark = mark_of(taken.reading.handle, one.loop) or mark_of_called(taken.reading.called)
-        one.watch.add(wish, samples, mark, self._scene(taken), self._threads(taken))
+        one.watch.add(wish, samples, mark, taken.scene, self._threads(taken))
         one.watch.note_before(wish, earlier)
         one.watch.note_ready(wish, ready_callbacks(one.loop))
         self.counters["samples"] += 1
 
-    def _scene(self, taken: _Taken) -> str | None:
+    def _scene(self, lane: Lane, wish: Wish, reading: Reading) -> str | None:
         """Of the context that the callback runs in; outside callbacks, the thread's last one."""
-        handle, lane = taken.reading.handle, taken.watched.lane
-        context = getattr(handle, "_context", None) or context_of_work(lane.work(taken.wish.epoch))
+        context = getattr(reading.handle, "_context", None) or context_of_work(lane.work(wish.epoch))
         if self.scenes is None or not isinstance(context, Context):
             return lane.scene
         return context.get(self.scenes)

@@ -8,13 +8,17 @@ speaks them serves both.
     wait_end()         the wait is over: the next turn
     work_begin(work)   a callback; `work` names it (portable_names.names_of_work). Outside a turn it is one
     work_end()
+    works_end()        all that were begun in the innermost function of around_works (around.py)
     run_end()          the loop runs no more
 """
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from loopcanary.portable import around
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +56,8 @@ class _ThreadState(threading.local):
         self.works: list[_OpenWork | None] = []
         self.base = 0
         """So many of the works were begun outside the loop that runs."""
+        self.outside = 0
+        """So many were begun before the innermost `works_enter`."""
 
     def work(self) -> _OpenWork | None:
         """The innermost one of the loop that runs."""
@@ -150,6 +156,21 @@ class ThreadTurns:
             lane.note_work(ended.work, _since(ended, now_ns), None if around is None else around.work)
             if ended.is_turn:
                 lane.end(now_ns)
+
+    def works_enter(self) -> int:
+        """`works_end` ends what is begun from here on; the answer goes to `works_leave`."""
+        here = self._here
+        outer, here.outside = here.outside, len(here.works)
+        return outer
+
+    def works_end(self) -> None:
+        while len(self._here.works) > self._here.outside:
+            self.work_end()
+
+    def works_leave(self, outer: int) -> None:
+        """Ends them as well."""
+        self.works_end()
+        self._here.outside = outer
 
     def _enter(self, here: _ThreadState) -> int:
         now_ns = self._clock()
@@ -260,10 +281,38 @@ class TurnHooks:
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
+    def works_end(self, *_: object) -> None:
+        """The callbacks end that were begun in the innermost call of `around_works`."""
+        try:
+            turns = self._turns()
+            if turns is not None:
+                turns.works_end()
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def around_wait(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        return around.wait(self, function)
+
+    def around_works(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        return around.works(self._works_enter, function)
+
+    def around_work(
+        self, function: Callable[..., Any], attribute: str, name_of: Callable[[type, type], str], /
+    ) -> Callable[..., Any]:
+        return around.work(self, function, attribute, name_of)
+
+    def _works_enter(self) -> Callable[[], object]:
+        turns = self._turns()
+        return _nothing if turns is None else partial(turns.works_leave, turns.works_enter())
+
     def _fault(self) -> None:
         turns = self._turns()
         if turns is not None:
             turns.faults += 1
+
+
+def _nothing() -> None:
+    """What there is to end where nothing runs."""
 
 
 class _Boundary(Protocol):

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes import ImportWatch
 
+TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

@@ -16,10 +16,11 @@ class Probe(Protocol):
     kind: str
 
     def install(self) -> None:
-        """Patches the loop kind, if its library is there, or when it is imported. Idempotent."""
+        """Patches the library, if it is there, or when it is imported. Idempotent; raises nothing into the
+        program."""
 
     def uninstall(self) -> None:
-        """Takes back what is still ours."""
+        """Takes back what is still ours, and leaves what another tool has put over it. Idempotent."""
 
 
 class LoopHooks(Protocol):
@@ -43,6 +44,22 @@ class LoopHooks(Protocol):
 
     def work_end(self, *ignored: object) -> None:
         """The callback ends."""
+
+    def works_end(self, *ignored: object) -> None:
+        """All callbacks end that were begun in the innermost call of `around_works`."""
+
+    def around_wait(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        """What takes the function's place: its call is the loop's wait. Binds as functions do, as the others
+        here."""
+
+    def around_works(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        """Callbacks that were begun in the function's call end with it."""
+
+    def around_work(
+        self, function: Callable[..., Any], attribute: str, name_of: Callable[[type, type], str], /
+    ) -> Callable[..., Any]:
+        """The function's call is a callback. Of its second argument and of that one's attribute (or None) the
+        types name it; `name_of` is asked for a name once."""
 
 
 class PortableSide(Protocol):

@@ -16,12 +16,21 @@ class TracerPort(Protocol):
     nothing is waited for."""
 
     def report(self, issue: LagIssue) -> bool:
-        """Takes an issue of a registered kind for the drain thread, which checks it, cuts it to size and
-        completes it. False where it is not taken: too many wait, or the tracer is switched off."""
+        """Takes an issue for the drain thread, which checks it, cuts it to size and completes it.
+
+        Args:
+            issue: Of a registered kind.
+
+        Returns:
+            False where it is not taken: too many wait, or the tracer is switched off.
+        """
 
     def failed(self, error: Exception) -> None:
-        """The tracer has failed inside the program: it is switched off, and logged once. The tracer's `stop`
-        is called, on this thread."""
+        """Switches the tracer off, and logs once why. Its `stop` is called, on this thread.
+
+        Args:
+            error: What it failed with, inside the program.
+        """
 
 
 @runtime_checkable
@@ -32,7 +41,11 @@ class Tracer(Protocol):
     name: str
 
     def init(self, desk: TracerPort) -> None:
-        """Called once, before `start`: nothing is to be done yet. The thread that starts the engine."""
+        """Called once, before `start`, on the thread that starts the engine: nothing is to be done yet.
+
+        Args:
+            desk: Where to report. It may be kept.
+        """
 
     def start(self) -> None:
         """The engine runs: begins to record. As `init`."""
@@ -47,7 +60,14 @@ class Interceptor(Protocol):
     """Sees each issue before it is stored: returns it, a changed one, or None to drop it."""
 
     def __call__(self, issue: Issue, /) -> Issue | None:
-        """On the drain thread. One that raises is switched off."""
+        """On the drain thread. One that raises is switched off.
+
+        Args:
+            issue: Of any kind, complete; frozen.
+
+        Returns:
+            What is stored and reported in its place; None: nothing is.
+        """
 
 
 class WatchedRun(Protocol):
@@ -76,18 +96,36 @@ class Reporter(Protocol):
     name: str
 
     def report(self, issue: Issue, repeated: int) -> None:
-        """One issue; `repeated`: how many of the same fingerprint there were before in this session."""
+        """Tells people of one issue. One that raises is switched off.
+
+        Args:
+            issue: Of any kind, as it was stored.
+            repeated: How many of the same fingerprint there were before in this session.
+        """
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:
-        """The session ends. `stalls`: what was reported in it, oldest first, bounded."""
+        """The session ends.
+
+        Args:
+            session: With its end and its loops' figures.
+            stalls: The latest of those reported in it, oldest first; none where others keep them.
+        """
 
 
 class Importer(Protocol):
     """Reads files of one format into a store."""
 
     def recognises(self, path: Path) -> bool:
-        """Whether the file is of its format."""
+        """Whether the file is of its format: by what is in it, not by its name."""
 
     def read(self, path: Path, taker: Any, *, now_wall_ns: int) -> None:
-        """Gives all records of the file to a store.Intake, as hostile input: nothing is kept where it raises.
-        A bundles.BundleError says what is wrong with the file."""
+        """Gives all records of the file to the taker, and treats them as hostile input.
+
+        Args:
+            path: A file that `recognises` knows.
+            taker: A store.Intake: `add_session`, `add_issue`, `add_remark`.
+            now_wall_ns: The time of the import.
+
+        Raises:
+            BundleError: The file is not as it should be; nothing of it is kept, as with any other error.
+        """

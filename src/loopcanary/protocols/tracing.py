@@ -113,6 +113,9 @@ class Traces(Protocol):
     def end(self) -> None:
         """The engine runs no more; the last slices are over. Any thread."""
 
+    def end_notes(self) -> int:
+        """In place of `end` and `close`, where a keeper reads what is noted. How many issues are."""
+
     def close(self) -> TraceFigures:
         """All reports were taken; the last figures."""
 

@@ -22,9 +22,10 @@ from loopcanary.document.parts import (
     Tone,
 )
 from loopcanary.document.verdict import SEVERITY_TONES, STATE_WORDS
-from loopcanary.model import Issue, IssueKind, Severity, Stall
+from loopcanary.model import Issue, Severity
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
+from loopcanary.registry import issue_kind
 from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.history import course
@@ -48,7 +49,7 @@ def bug_document(report: Report, group: IssueGroup) -> Document:
     if worst is not None:
         own = report.details and replace(report.details, parts=())  # they are said above
         blocks += part("The longest one", issue_blocks(worst, session_of(report, worst), own))
-    found = report.stalls if group.kind is IssueKind.STALL else report.issues
+    found: Sequence[Issue] = report.stalls if report.groups else report.issues
     return Document((*blocks, *latest(found, group.count)))
 
 
@@ -65,7 +66,7 @@ def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
 
 
 def sums(group: IssueGroup) -> Paragraph:
-    noun = "stall" if group.kind is IssueKind.STALL else "issue"
+    noun = issue_kind(group.kind.value).noun
     lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
     total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, noun)}")
     return line(total, f", {lengths}, {group.cause.value}")
@@ -136,20 +137,19 @@ _LATEST_COLUMNS = (
 )
 
 
-def _latest_words(stall: Stall) -> str:
+def _latest_words(issue: Issue) -> str:
     """How it ended, else how grave it was; nothing of a short one that ended by itself."""
-    severity = "" if stall.severity is Severity.STALL else severity_word(stall.severity)
-    return STATE_WORDS[stall.state] or severity
+    severity = "" if issue.severity is Severity.STALL else severity_word(issue.severity)
+    return STATE_WORDS[issue.state] or severity
 
 
 def _latest_row(issue: Issue, bug: int | str) -> TableRow:
-    tone = SEVERITY_TONES[issue.severity] if isinstance(issue, Stall) else Tone.NUMBER
     return TableRow(
         (
             said(dim(str(bug))),
             said(moment(issue.began_wall_ns)),
-            said(Piece(format_duration(issue.duration_ns), tone)),
+            said(Piece(format_duration(issue.duration_ns), SEVERITY_TONES[issue.severity])),
             said(name(issue.id, 48)),
-            said(Piece(_latest_words(issue), Tone.ALARM)) if isinstance(issue, Stall) else (),
+            said(Piece(_latest_words(issue), Tone.ALARM)),
         )
     )

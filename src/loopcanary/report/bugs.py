@@ -103,7 +103,7 @@ def _below(place: int, group: IssueGroup, report: Report, *, in_detail: bool) ->
 def _in_short(group: IssueGroup, worst: Issue | None) -> Iterator[Block]:
     yield sentences(printable(group.title, 200))
     yield line(dim("the longest is " if group.count > 1 else "its id is "), name(group.worst_id))
-    if worst is not None and not isinstance(worst, Stall) and not worst.stalls:
+    if worst is not None and not worst.stalls:
         # Else the stalls' own entries have it.
         yield facts(("try", advice(worst.advice, 300)))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from loopcanary.document.makers import NOTHING, dim, facts, line, name, number, part, prose, said, strong
 from loopcanary.document.parts import Block, Facts, Heading, Indented, Items, Piece, Pieces
-from loopcanary.document.verdict import advice, severity, verdict, where
+from loopcanary.document.verdict import advice, verdict, where
 from loopcanary.model import Issue, Session, Stall
 from loopcanary.model.units import format_duration
-from loopcanary.registry import said_of
+from loopcanary.registry import issue_kind, said_of
 from loopcanary.report.model import Details, Report
 from loopcanary.report.stacks import stack_frames, stack_parts
 from loopcanary.report.surroundings import process_words
@@ -25,8 +25,7 @@ _STACKS_MAX = 8
 def issue_blocks(issue: Issue, session: Session | None, details: Details | None = None) -> tuple[Block, ...]:
     """Its headline, and everything else below it. `session`: its own, where it is known."""
     length = number(f"{kind_words(issue.kind)} {format_duration(issue.duration_ns)}")
-    lead = severity(issue) if isinstance(issue, Stall) else length
-    heading = Heading(said(lead, "  ", strong(printable(issue.title, 300))))
+    heading = Heading(said(said_of(issue, "lead") or length, "  ", strong(printable(issue.title, 300))))
     return heading, Indented(issue_body(issue, session, details))
 
 
@@ -34,15 +33,14 @@ def issue_body(
     issue: Issue, session: Session | None, details: Details | None = None, *, stacks_max: int = 100
 ) -> tuple[Block, ...]:
     """Verdict, circumstances, what its kind adds, the stalls in it, stacks."""
-    inner = {} if isinstance(issue, Stall) or details is None else details.stalls
-    stalls = () if isinstance(issue, Stall) else issue.stalls
+    inner = details.stalls if details is not None and issue.stalls else {}
     return (
         *(said_of(issue, "why") or _why(issue)),
         facts(("try", advice(issue.advice))),
         NOTHING,
         circumstances(issue, session, details),
         *(said_of(issue, "parts") or ()),
-        *part("stalls in that time", [block for one in stalls for block in _stall(one, inner.get(one))]),
+        *part("stalls in that time", [block for one in issue.stalls for block in _stall(one, inner)]),
         # What the issue itself has kept: for when its stalls are gone.
         *(() if inner else stack_parts(issue.stacks, stacks_max)),
         *(said_of(issue, "after") or ()),
@@ -57,8 +55,9 @@ def _why(issue: Issue) -> Iterator[Block]:
 
 
 def own_blocks(issue: Issue) -> tuple[Block, ...]:
-    """What the kind of an issue adds after its facts, but stalls: pages draw theirs."""
-    return () if isinstance(issue, Stall) else tuple(said_of(issue, "parts") or ())
+    """What the kind of an issue adds after its facts, unless its page draws that."""
+    kind = issue_kind(issue.kind.value)
+    return () if kind.page is not None else tuple(said_of(issue, "parts") or ())
 
 
 def circumstances(issue: Issue, session: Session | None, details: Details | None = None) -> Facts:
@@ -88,8 +87,9 @@ def grouped(parts: Iterable[str]) -> Pieces:
     return said(*found)
 
 
-def _stall(stall_id: str, stall: Stall | None) -> Iterator[Block]:
+def _stall(stall_id: str, kept: Mapping[str, Stall]) -> Iterator[Block]:
     """A stall in the issue's time, with its stacks as far as they are kept."""
+    stall = kept.get(stall_id)
     if stall is None:
         yield line("stall ", name(stall_id), dim("  not kept any more"))
         return

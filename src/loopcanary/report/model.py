@@ -172,7 +172,7 @@ def of_issue(source: IssueStore, issue: Issue, *, now_wall_ns: int, explain: Exp
 
 def _about(report: Report, source: IssueStore, shown: Issue | None, explain: Explain) -> Report:
     """The report with what only one issue in full has; of other kinds, its stalls are those in the issue."""
-    ids = shown.stalls if shown is not None and not isinstance(shown, Stall) else ()
+    ids = shown.stalls if shown is not None else ()
     found = of_type(Stall, map(source.issue, ids))
     parts = explain(shown, found) if shown is not None else ()
     report = replace(report, details=Details(parts=parts, stalls={stall.id: stall for stall in found}))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from loopcanary.model import Issue, IssueKind, Session, Stall
-from loopcanary.reporters.terminal import Terminal
+from loopcanary.reporters.terminal import Terminal, TextScreen
 
 _BELL = "\a"
 _RUNG_FOR_MAX = 100
@@ -26,14 +26,14 @@ class Bell:
         from_ns: int,
         every_ns: int,
         kinds: Collection[IssueKind] = (),
-        terminal: Terminal | None = None,
+        terminal: TextScreen | None = None,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._from_ns = from_ns
         self._every_ns = every_ns
         self._kinds = kinds
         self._rung_for: list[str] = []
-        """Ids of the last stalls that rang: what is made of them does not ring again."""
+        """Ids of the last issues that rang: what is made of them does not ring again."""
         self._terminal = terminal or Terminal()
         self._monotonic_ns = monotonic_ns
         self._last: tuple[int, dict[str, int]] = (-_APART_NS, {})
@@ -43,11 +43,10 @@ class Bell:
             (self._kinds and issue.kind not in self._kinds)
             or issue.felt_ns < self._from_ns
             or not self._terminal.is_terminal()
-            or (not isinstance(issue, Stall) and any(one in self._rung_for for one in issue.stalls))
+            or any(one in self._rung_for for one in issue.stalls)
         ):
             return
-        if isinstance(issue, Stall):
-            self._rung_for = [*self._rung_for, issue.id][-_RUNG_FOR_MAX:]
+        self._rung_for = [*self._rung_for, issue.id][-_RUNG_FOR_MAX:]
         now_ns, (last_ns, by_bug) = self._monotonic_ns(), self._last
         before_ns = by_bug.get(issue.fingerprint, now_ns - self._every_ns)
         if now_ns - last_ns < _APART_NS or now_ns - before_ns < self._every_ns:

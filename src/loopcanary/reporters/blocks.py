@@ -46,7 +46,7 @@ from loopcanary.words.waiting import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loopcanary.model import Culprit, LagIssue, LoopHealth, Session, Stall
+    from loopcanary.model import Culprit, Issue, LoopHealth, Session, Stall
     from loopcanary.reporters.terminal import Look
 
 _TAG = dim("[loopcanary] ")
@@ -85,7 +85,7 @@ class Tally:
     max_ns: int = 0
     _names: dict[Cause, _Named] = field(default_factory=dict)
 
-    def add(self, stall: Stall, counted_ns: int | None) -> None:
+    def add(self, stall: Issue, counted_ns: int | None) -> None:
         """Counts a stall. `counted_ns`: what was counted of it before; None: nothing."""
         more_ns = stall.duration_ns - (counted_ns or 0)
         self.count += counted_ns is None
@@ -96,6 +96,14 @@ class Tally:
         named.weight += more_ns * stall.confidence
         if stall.cause is Cause.HOST and _place(stall.blamed) != _place(named.culprit):
             named.culprit = None  # it strikes any code: none of the places is the group's
+
+    def take_back(self, stall: Issue) -> None:
+        """Counts one no more that was another bug's, as became clear."""
+        self.count -= 1
+        self.total_ns -= stall.duration_ns
+        named = self._names.get(stall.cause)
+        if named is not None:
+            named.weight -= stall.duration_ns * stall.confidence
 
     @property
     def named(self) -> _Named:
@@ -121,22 +129,30 @@ def stall_block(stall: Stall, look: Look, process: str = "") -> str:
     return _shown(look, headline, Indented(tuple(below)))
 
 
-def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> str:
+def repeat_line(stall: Issue, tally: Tally, look: Look, process: str = "") -> str:
     """The same bug again: one line."""
     now = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
     sums = f" ({count_of(tally.count, 'stall')}, {format_duration(tally.total_ns)} in all)"
     place = _spot(stall.blamed, stall.title)
-    return _shown(look, line(_TAG, "again: ", now, " at ", place, sums, *_ending(process)))
+    state = _STATES[stall.state]
+    return _shown(look, line(_TAG, "again: ", now, state, " at ", place, sums, *_ending(process)))
 
 
-def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") -> str:
+def issue_line(issue: Issue, repeated: int, look: Look, process: str = "") -> str:
     """An issue of another kind than stalls: one line."""
     times = f" (x{repeated + 1})" if repeated else ""
     what = Piece(f"{kind_words(issue.kind)}{times}", Tone.NUMBER)
     return _shown(look, line(_TAG, what, f": {printable(issue.title, _ADVICE_MAX)}", *_ending(process)))
 
 
-def over_line(stall: Stall, look: Look, process: str = "") -> str:
+def still_line(stall: Issue, look: Look, process: str = "") -> str:
+    """A stall that was shown while it lasted goes on."""
+    length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
+    place = _spot(stall.blamed, stall.title)
+    return _shown(look, line(_TAG, "still in progress after ", length, ": ", place, *_ending(process)))
+
+
+def over_line(stall: Issue, look: Look, process: str = "") -> str:
     """A stall that was shown while it lasted has ended."""
     length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
     place = _spot(stall.blamed, stall.title)

@@ -1,4 +1,4 @@
-"""Tells on stderr, inside the watched program, what stalled. Standard library only; never stdout."""
+"""Tells on the watched program's stderr what stalled. Standard library only; never stdout."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from loopcanary.model import Issue, Session, Stall, StallState
+from loopcanary.registry import called, issue_kind
 from loopcanary.reporters.blocks import (
     Tally,
     issue_line,
     over_line,
     repeat_line,
-    stall_block,
+    still_line,
     summary_block,
 )
-from loopcanary.reporters.terminal import Terminal
-from loopcanary.reporters.whose_stderr import is_a_child
+from loopcanary.reporters.terminal import Terminal, TextScreen
 from loopcanary.words.commands import reading
 
 _QUIET_NS = 5_000_000_000
@@ -31,10 +31,10 @@ RUN_PID = "LOOPCANARY_RUN_PID"
 class ConsoleReporter:
     """One block for each new bug, one line now and then for one that repeats, a table at the end.
 
-    Called on the drain thread only. Blocks that stderr does not take are dropped and counted in `dropped`.
+    Called on one thread only. Blocks that stderr does not take are dropped and counted in `dropped`.
     `store`: where a report reads more. `announce_clean`: say it, too, if there was no stall at all; None:
-    in the process that `loopcanary run` started. `process`: who this is, said where a person started
-    another process.
+    in the process that `loopcanary run` started. `process`: who this is, where that is not plain. `folder`:
+    the program's, where this is another process.
     """
 
     name = "console"
@@ -42,22 +42,23 @@ class ConsoleReporter:
     def __init__(
         self,
         *,
-        terminal: Terminal | None = None,
+        terminal: TextScreen | None = None,
         store: Path | None = None,
+        folder: Path | None = None,
         announce_clean: bool | None = None,
         process: str = "",
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._terminal = terminal or Terminal()
         # Now: a program may change to another folder.
-        self._details = reading("report", () if store is None else (store,))
+        self._details = reading("report", () if store is None else (store,), folder)
         self._announce_clean = _is_run_by_hand(os.environ) if announce_clean is None else announce_clean
-        self._process = process if is_a_child() else ""
+        self._process = process
         self._monotonic_ns = monotonic_ns
         self._tallies: dict[str, Tally] = {}
         self._quiet_until_ns: dict[str, int] = {}
-        self._ongoing: dict[str, int] = {}
-        """What was counted of stalls that were shown while they lasted, by id."""
+        self._ongoing: dict[str, Issue] = {}
+        """Issues that were shown while they lasted, as they were then, by id."""
 
     @property
     def dropped(self) -> int:
@@ -70,7 +71,8 @@ class ConsoleReporter:
 
     def report(self, issue: Issue, repeated: int) -> None:
         """Shows each new stall in full, one of a known bug in short, other issues in a line."""
-        if not isinstance(issue, Stall):
+        block = called(issue_kind(issue.kind.value).in_full)
+        if block is None:
             if self._may_speak(issue.fingerprint):
                 self._terminal.write(issue_line(issue, repeated, self._terminal.look(), self._process))
                 self._quiet(issue.fingerprint)
@@ -79,14 +81,18 @@ class ConsoleReporter:
         tally, is_new = self._count(issue)
         look = self._terminal.look()
         if shown_before:
-            if issue.state is not StallState.ONGOING:
-                self._terminal.write(over_line(issue, look, self._process))
+            words = still_line if issue.state is StallState.ONGOING else over_line
+            self._terminal.write(words(issue, look, self._process))
         elif is_new and repeated == 0:
-            self._terminal.write(stall_block(issue, look, self._process))
+            self._terminal.write(block(issue, look, self._process))
             self._quiet(issue.fingerprint)
         elif issue.state is StallState.ONGOING or self._may_speak(issue.fingerprint):
             self._terminal.write(repeat_line(issue, tally, look, self._process))
             self._quiet(issue.fingerprint)
+
+    def recall(self, stall: Stall) -> None:
+        """Counts one that another process has told."""
+        self._count(stall)
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:  # noqa: ARG002 - counted as they came
         """Shows the summary table."""
@@ -96,19 +102,29 @@ class ConsoleReporter:
             tallies, look = list(self._tallies.values()), self._terminal.look()
             self._terminal.write(summary_block(tallies, session, self._details, look, self._process))
 
-    def _count(self, stall: Stall) -> tuple[Tally, bool]:
+    def _count(self, stall: Issue) -> tuple[Tally, bool]:
         """Adds the stall to its bug's tally; True for a bug's first one. The longest ones to count."""
-        counted_ns = self._ongoing.pop(stall.id, None)
+        shown = self._ongoing.pop(stall.id, None)
         if stall.state is StallState.ONGOING:
-            self._ongoing[stall.id] = stall.duration_ns
+            self._ongoing[stall.id] = stall
+        if shown is not None and shown.fingerprint != stall.fingerprint:
+            self._take_back(shown)  # more was seen of it since
+            shown = None
         tally = self._tallies.get(stall.fingerprint)
         is_new = tally is None
         if tally is None:
             # A program that makes up fingerprints without end must not make us grow.
             key = stall.fingerprint if len(self._tallies) < _BUGS_MAX else _OTHERS
             tally = self._tallies.setdefault(key, Tally())
-        tally.add(stall, None if is_new else counted_ns)
+        tally.add(stall, None if is_new or shown is None else shown.duration_ns)
         return tally, is_new
+
+    def _take_back(self, stall: Issue) -> None:
+        tally = self._tallies.get(stall.fingerprint)
+        if tally is not None:
+            tally.take_back(stall)
+            if not tally.count:
+                del self._tallies[stall.fingerprint]
 
     def _may_speak(self, fingerprint: str) -> bool:
         return self._monotonic_ns() >= self._quiet_until_ns.get(fingerprint, 0)

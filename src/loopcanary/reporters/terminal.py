@@ -8,17 +8,16 @@ import stat
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from loopcanary.unpatched import unpatched
+from loopcanary.whose_stderr import look
 
 _PIPE_BUF = 4096
 """A pipe or socket that polls as writable takes this much without blocking (pipe(7), POSIX)."""
 _TERMINAL_SURE = 1
 """A terminal that polls as writable may have room for no more."""
 _PATIENCE_MS = 50
-_WIDTH_DEFAULT = 80
-_WIDTH_LEAST, _WIDTH_MOST = 40, 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +26,25 @@ class Look:
 
     colour: bool = False
     links: bool = False
-    width: int = _WIDTH_DEFAULT
+    width: int = 80
     folder: str = ""
     """Paths below it are shown relative to it."""
+
+
+class TextScreen(Protocol):
+    """Shows blocks of text to the person who reads a program's stderr. Never blocks, never raises."""
+
+    dropped: int
+    """Blocks that could not be shown."""
+
+    def write(self, block: str) -> bool:
+        """Shows the block; False if it was dropped."""
+
+    def is_terminal(self) -> bool:
+        """Whether the other end is one, whatever it can show."""
+
+    def look(self) -> Look:
+        """What it can show."""
 
 
 class Terminal:
@@ -72,15 +87,8 @@ class Terminal:
 
     def look(self) -> Look:
         """What the terminal can show, and how wide it is now."""
-        kind = os.environ.get("TERM", "")
-        is_terminal = self.is_terminal() and kind != "dumb"
-        return Look(
-            # https://no-color.org: present and not empty, whatever its value.
-            colour=is_terminal and not os.environ.get("NO_COLOR"),
-            links=is_terminal and kind not in {"linux", ""},
-            width=self._width() if is_terminal else _WIDTH_DEFAULT,
-            folder=_current_folder(),
-        )
+        colour, links, width = look(self._descriptor, is_terminal=self.is_terminal())
+        return Look(colour=colour, links=links, width=width, folder=_current_folder())
 
     def _send(self, data: bytes) -> int:
         """Sends what can be sent without blocking; how much that was. OSError where there is no stderr."""
@@ -92,13 +100,6 @@ class Terminal:
                 return _send_nonblocking(f"/proc/self/fd/{self._descriptor}", data, self._patience_ms)
         size = _TERMINAL_SURE if os.isatty(self._descriptor) else _PIPE_BUF
         return _send_polling(self._descriptor, data, size, self._patience_ms)
-
-    def _width(self) -> int:
-        try:
-            columns = os.get_terminal_size(self._descriptor).columns
-        except OSError:
-            return _WIDTH_DEFAULT
-        return min(max(columns, _WIDTH_LEAST), _WIDTH_MOST) if columns else _WIDTH_DEFAULT
 
 
 class _Identity(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loopcanary.reporters.whose_stderr import may_speak
+from loopcanary.whose_stderr import is_a_child, may_speak
 
 if TYPE_CHECKING:
     from loopcanary.protocols.plugins import Reporter, WatchedRun
@@ -16,7 +17,8 @@ def console(run: WatchedRun) -> Reporter | None:
         return None
     from loopcanary.reporters.console import ConsoleReporter
 
-    return ConsoleReporter(store=run.config.store, process=f"{run.session.name} (pid {run.session.pid})")
+    process = f"{run.session.name} (pid {run.session.pid})" if is_a_child() else ""
+    return ConsoleReporter(store=Path(run.config.store) if run.config.store else None, process=process)
 
 
 def log_file(run: WatchedRun) -> Reporter | None:
@@ -26,7 +28,9 @@ def log_file(run: WatchedRun) -> Reporter | None:
         return None
     from loopcanary.reporters.log_file import LogFile
 
-    return LogFile(config.log_file, config.log_file_bytes, process=run.session.name, host=run.session.host)
+    return LogFile(
+        Path(config.log_file), config.log_file_bytes, process=run.session.name, host=run.session.host
+    )
 
 
 def bell(run: WatchedRun) -> Reporter | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from loopcanary.model import Cause, IssueKind, Stall
+from loopcanary.model import Cause, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, IssueTime, TimeCell, time_in_cells
 from loopcanary.store.records import issue_of
 from loopcanary.store.search import bounded, narrowed, storable, summed_condition
@@ -47,8 +47,17 @@ class _Picked(NamedTuple):
 def groups(
     connection: sqlite3.Connection, query: IssueQuery, limit: int, fingerprints: Sequence[str] | None = None
 ) -> list[IssueGroup]:
-    """Groups by total time, largest first, at most `limit`; 0: all. `fingerprints`: of these only.
-    UnreadableError where a group's title cannot be read."""
+    """Groups by total time, largest first.
+
+    Args:
+        connection: To the store, in a transaction.
+        query: Which issues count.
+        limit: How many groups at most; 0: all.
+        fingerprints: Of these only.
+
+    Raises:
+        UnreadableError: A group's title cannot be read.
+    """
     if _is_by_index(query) and not _is_covered(connection):
         return _by_index(connection, query, limit, fingerprints)
     return _by_scan(connection, query, limit, fingerprints)
@@ -182,7 +191,7 @@ def _summed(fingerprint: str, issues: Sequence[_Found]) -> _Sums:
 def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> IssueGroup:
     named = _named(connection, picked)
     # The host strikes any code: one place says nothing of the group.
-    is_anywhere = named.kind == IssueKind.STALL and named.cause is Cause.HOST and sums.issues > 1
+    is_anywhere = named.cause is Cause.HOST and sums.issues > 1
     return IssueGroup(
         fingerprint=sums.fingerprint,
         kind=named.kind,
@@ -196,7 +205,7 @@ def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> Issu
         last_wall_ns=sums.last_wall_ns,
         culprit=None if is_anywhere else named.culprit,
         worst_id=picked.worst_id,
-        holder=named.blamed_holder if isinstance(named, Stall) else None,
+        holder=named.blamed_holder,
         advice=named.advice,
     )
 
@@ -242,8 +251,18 @@ def time_cells(
     cells: int,
     keys: Sequence[str] | None,
 ) -> list[TimeCell]:
-    """Issues that began in `cells` spans of `step_ns` from `begin_wall_ns` on, by key and span; the time of
-    each is in all spans that it lasted in. `keys`: these only."""
+    """Issues by key and by span of wall time: each counted in the span that it began in, and its time in all
+    spans that it lasted in.
+
+    Args:
+        connection: To the store, in a transaction.
+        query: Which issues count.
+        key: What they are told apart by.
+        begin_wall_ns: Where the first span begins.
+        step_ns: How long each is.
+        cells: How many there are.
+        keys: These only.
+    """
     spans = _Spans(bounded(begin_wall_ns), max(step_ns, 1), cells)
     if key == "fingerprint" and keys is not None and _is_by_index(query) and not _is_covered(connection):
         return list(_cells_by_index(connection, query, keys, spans))

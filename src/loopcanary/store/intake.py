@@ -133,7 +133,16 @@ class Intake:
 
 
 def merge(connection: sqlite3.Connection, staged: Path, oldest_kept: int) -> TakenIn:
-    """Takes in what was gathered, in one transaction: all, or nothing if it raises."""
+    """Takes in what was gathered, in one transaction: all, or nothing if it raises.
+
+    Args:
+        connection: To the store, in no transaction.
+        staged: The file of an Intake that is done.
+        oldest_kept: Issues that began before this are left out, in wall ns.
+
+    Raises:
+        sqlite3.Error: What the database says.
+    """
     connection.execute("ATTACH DATABASE ? AS staged", [str(staged)])
     try:
         connection.execute("BEGIN IMMEDIATE")

@@ -22,16 +22,22 @@ class Location:
 
 
 def locate(
-    given: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
+    given: Path | str | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Location:
     """Says where the store is, and makes nothing.
 
-    The folder given, else `.loopcanary` in the current folder, else, where that cannot be written, the
-    user's state folder. Where neither can be written, nothing will be stored: the notice says so.
+    Args:
+        given: A folder that was asked for; `~` is the user's.
+        cwd: The current folder, where it is not this process's.
+        environ: Has HOME and XDG_STATE_HOME.
+
+    Returns:
+        The folder given, else `.loopcanary` in the current folder, else, where that cannot be written, the
+        user's state folder. Where neither can be written, nothing will be stored: the notice says so.
     """
     here = Path.cwd() if cwd is None else cwd
     if given is not None:
-        return Location(folder=here / given.expanduser())
+        return Location(folder=here / Path(given).expanduser())
     usual = here / STORE_NAME
     if _writable(usual):
         return Location(folder=usual)
@@ -46,7 +52,7 @@ def locate(
 
 
 def find(
-    given: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
+    given: Path | str | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Location:
     """Says where the store is that reports read: as `locate`, but one that exists goes first."""
     first = locate(given, cwd=cwd, environ=environ)

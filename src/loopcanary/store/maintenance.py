@@ -8,9 +8,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import Session, SessionEnd, Stall, StallState
+from loopcanary.model import Session, SessionEnd, Stall, StallState, TraceFigures
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.store import search
+from loopcanary.store.records import figures_of
 from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_space, sweep, used_bytes
 
 if TYPE_CHECKING:
@@ -118,6 +119,13 @@ class Maintenance:
                        (SELECT row FROM main.issues WHERE session = ? AND state = ? AND kind = 'stall')"""
         values = [search.storable(session), StallState.ONGOING.value]
         return of_type(Stall, self._unreadable.issues(self._database.rows(statement, values)))
+
+    def traces(self, session: str) -> TraceFigures:
+        """The figures that were stored while the session went on."""
+        rows = self._database.rows(
+            "SELECT payload FROM main.traces WHERE session = ?", [search.storable(session)]
+        )
+        return figures_of(rows[0][0]) if rows else TraceFigures()
 
     def set_aside(self) -> list[Aside]:
         """Damaged databases that any process set aside in the folder, newest first. Raises nothing."""

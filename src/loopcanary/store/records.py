@@ -6,12 +6,13 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import IssueKind, Session, SessionEnd, Stall, TraceFigures
+from loopcanary.model import IssueKind, Session, SessionEnd, TraceFigures
 from loopcanary.model.issues.unknown import UnknownIssue
+from loopcanary.registry import said_of
+from loopcanary.store import packing as _packing  # noqa: F401 - the registry names it: not to be loaded in a stall
 from loopcanary.store.errors import StoreError
-from loopcanary.store.packing import pack, unpack
 from loopcanary.store.search import QUIET, bounded, storable
-from loopcanary.wire import UnknownKindError, WireError, from_wire, issue_from_wire, to_wire
+from loopcanary.wire import UnknownKindError, WireError, from_wire, issue_from_wire, to_wire, unpack_of
 from loopcanary.words.sentences import coded, spoken
 
 if TYPE_CHECKING:
@@ -71,29 +72,25 @@ def _searched(issue: Issue) -> Iterator[str | None]:
     yield from (issue.title, issue.scene, issue.thread, issue.loop, issue.cause.value)
     if issue.culprit is not None:
         yield from (issue.culprit.file, issue.culprit.qualname, issue.culprit.source)
-    if isinstance(issue, Stall):
-        yield from (issue.callback, issue.task)
-        if issue.blocker is not None:
-            yield from (issue.blocker.call, issue.blocker.function)
-        return
     yield from issue.searched
-    yield issue.kind.value
+    if issue.kind != IssueKind.STALL:  # that word would find all that there is
+        yield issue.kind.value
 
 
 def issue_payload(issue: Issue) -> str:
     """The issue as JSON text. ASCII, so that nothing in a name can trouble a reader."""
     if isinstance(issue, UnknownIssue):
         return _to_json(issue.record)
-    return _to_json(coded(pack(issue) if isinstance(issue, Stall) else to_wire(issue)))
+    packed = said_of(issue, "packed")
+    return _to_json(coded(to_wire(issue) if packed is None else packed))
 
 
 def issue_of(payload: str, row: int = 0) -> Issue:
     """The issue of a payload. UnreadableError, with the row, where it is not one."""
     try:
         document = spoken(json.loads(payload))
-        if isinstance(document, dict) and document.get("kind") == IssueKind.STALL.value:
-            return unpack(document)
-        return issue_from_wire(document)
+        unpack = unpack_of(document)
+        return issue_from_wire(document) if unpack is None else unpack(document)
     except (UnknownKindError, WireError, ValueError, RecursionError) as error:
         raise UnreadableError(str(error), row) from error
 
@@ -132,6 +129,14 @@ def _to_json(value: dict[str, Any]) -> str:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise StoreError(f"a record holds what JSON cannot: {error}") from error
+
+
+def figures_of(payload: str) -> TraceFigures:
+    """The figures in such a text; none where it is not one."""
+    try:
+        return from_wire(TraceFigures, json.loads(payload))
+    except (WireError, ValueError, RecursionError):
+        return TraceFigures()
 
 
 def session_of(payload: str, traces: str | None = None) -> Session:

@@ -35,7 +35,14 @@ class Retention:
 
 
 def sweep(database: Database, retention: Retention, now_wall_ns: int) -> int:
-    """Removes what retention does not keep, oldest first, and gives the number of issues. StoreError."""
+    """Removes what retention does not keep, oldest first, a batch in each transaction.
+
+    Returns:
+        How many issues were removed.
+
+    Raises:
+        StoreError: The database fails.
+    """
     issues = 0
     oldest_kept = bounded(now_wall_ns - retention.age_ns)
     for _ in range(_BATCHES_MAX):

@@ -25,8 +25,15 @@ _KIND_LENGTH = 60
 
 
 def condition(query: IssueQuery, *, by_time: bool = True) -> tuple[str, list[Any]]:
-    """The WHERE clause of a query and its values; an empty clause for a query without conditions. `by_time`:
-    an index by time may answer it."""
+    """A query as SQL.
+
+    Args:
+        query: Any.
+        by_time: Whether an index by time may answer it.
+
+    Returns:
+        The WHERE clause, empty for a query without conditions, and its values.
+    """
     terms: list[tuple[str, list[Any]]] = list(_kind_terms(query, "" if by_time else "+"))
     if query.since_wall_ns is not None:
         terms.append(("began_wall_ns >= ?", [bounded(query.since_wall_ns)]))

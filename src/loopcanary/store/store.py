@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from loopcanary.model import Issue, Session, Stall, TraceFigures
+    from loopcanary.model import Issue, Session, TraceFigures
     from loopcanary.model.search import Remark
     from loopcanary.store.intake import Intake, TakenIn
 
@@ -46,8 +46,6 @@ class Store:
     """Issues and sessions of any number of processes in one folder.
 
     Thread-safe; every method raises only StoreError. Nothing is opened before it is needed.
-    `folder` is made where it is not there; one that may only be read can be read. `notify` gets one line
-    for people when something is out of the ordinary, such as a damaged database that was set aside.
     """
 
     def __init__(
@@ -57,6 +55,14 @@ class Store:
         retention: Retention | None = None,
         notify: Callable[[str], None] | None = None,
     ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            folder: Made where it is not there; one that may only be read can be read.
+            retention: What is kept; None: the defaults.
+            notify: Gets one line for people when something is out of the ordinary, such as a damaged database
+                that was set aside.
+        """
         self.folder = folder
         self.notices: list[str] = []
         self._retention = retention or Retention()
@@ -144,13 +150,13 @@ class Store:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"what is to be imported cannot be put together: {error}") from error
 
-    def overlay(self, sessions: Iterable[Session], stalls: Iterable[Stall]) -> None:
+    def overlay(self, sessions: Iterable[Session], issues: Iterable[Issue]) -> None:
         """Shows these live ones in every answer of this object; nothing is written to the database.
 
         They take the place of what is stored under the same ids.
         """
         session_rows = [records.session_columns(session) for session in sessions]
-        issue_rows = [(records.issue_columns(stall), records.issue_payload(stall)) for stall in stalls]
+        issue_rows = [(records.issue_columns(stall), records.issue_payload(stall)) for stall in issues]
         self._overlay.show(session_rows, issue_rows)
 
 

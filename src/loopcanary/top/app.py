@@ -161,7 +161,7 @@ class Top(App[None]):
         if self._rows is None or not self._is_there:
             return
         first, last = self._table.span
-        parts = [headline(self._shown, self._hidden)]
+        parts = [headline(self._shown, self._hidden, "" if self._choice.words else "a")]
         if last - first + 1 < len(self._shown):
             parts.append(f"lines {first} to {last}")
         order = self._choice.order + (" reversed" if self._choice.reverse else "")

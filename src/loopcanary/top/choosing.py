@@ -10,6 +10,9 @@ from loopcanary.top.rows import LaneRow, State
 
 DEAD_SHOWN_NS: Final = 600_000_000_000
 """Processes that were killed longer ago are shown only where everything is."""
+EXITED_SHOWN_NS: Final = 10_000_000_000
+"""The same of those that ended well: many short ones shall not push out what runs."""
+_SHOWN_NS: Final = {State.KILLED: DEAD_SHOWN_NS, State.EXITED: EXITED_SHOWN_NS}
 _RANK: Final = {state: rank for rank, state in enumerate(State)}
 # Those that come and go many times a second have one rank: their rows shall stay where they are.
 _RANK[State.IDLE] = _RANK[State.BUSY]
@@ -38,7 +41,7 @@ class RowChoice:
     words: str = ""
     """Each word occurs, in any case, in the program, thread, loop, state, callback or last stall."""
     everything: bool = False
-    """Loops that are gone, and what was killed long ago, too."""
+    """Loops that are gone, and what ended a while ago, too."""
 
 
 def chosen(rows: Sequence[LaneRow], choice: RowChoice) -> list[LaneRow]:
@@ -57,8 +60,8 @@ def _is_late(row: LaneRow) -> bool:
 
 
 def _is_current(row: LaneRow) -> bool:
-    is_dead = row.state in (State.KILLED, State.EXITED)
-    return not row.is_past and not (is_dead and (row.state_ns or 0) >= DEAD_SHOWN_NS)
+    limit_ns = _SHOWN_NS.get(row.state)
+    return not row.is_past and (limit_ns is None or (row.state_ns or 0) < limit_ns)
 
 
 def _has(row: LaneRow, words: Iterable[str]) -> bool:

@@ -205,12 +205,12 @@ def fitted(text: str, width: int, *, to_right: bool = False) -> str:
     return blank + cut if to_right else cut + blank
 
 
-def headline(rows: Sequence[LaneRow], hidden: int) -> str:
-    """`3 programs, 4 loops: 1 hung, 1 killed`."""
+def headline(rows: Sequence[LaneRow], hidden: int, key: str = "") -> str:
+    """`3 programs, 4 loops: 1 hung, 1 killed`. `key`: the one that shows those that are hidden."""
     programs = len({row.key[0] for row in rows})
     counts = [(state, sum(row.state is state for row in rows)) for state in State]
     told = ", ".join(f"{count} {state.value}" for state, count in counts if count)
-    aside = f"; {hidden} not shown" if hidden else ""
+    aside = f"; {hidden} not shown{key and f' (key {key})'}" if hidden else ""
     noun = "program" if programs == 1 else "programs"
     loops = "loop" if len(rows) == 1 else "loops"
     return f"{programs} {noun}, {len(rows)} {loops}{': ' + told if told else ''}{aside}"

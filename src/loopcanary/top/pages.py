@@ -27,7 +27,7 @@ HELP = (
     ("s, S", "next order, order before: trouble, busy, delay, callbacks, stalls, latest, program, pid"),
     ("r", "reverse the order"),
     ("/", "filter by words in anything that is shown; escape takes it back"),
-    ("a", "all: loops that are gone and what was killed long ago, too"),
+    ("a", "all: loops that are gone and what ended a while ago, too"),
     ("p, space", "pause"),
     ("t", "dark or light"),
     ("q, escape", "quit"),

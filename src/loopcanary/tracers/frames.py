@@ -46,13 +46,13 @@ class FrameSink(Protocol):
     def listening(self) -> Sized:
         """The live list of listeners for each frame."""
 
-    def slice_over(self, bad: BadSlice | None) -> None:
-        """A slice is over; `bad`: it was janky."""
+    def slice_over(self, over: SceneSlice) -> None:
+        """A slice is over."""
 
-    def shown(self, frame: ShownFrame) -> None:
+    def shown(self, frame: ShownFrame, /) -> object:
         """A frame was shown, and there are listeners."""
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: Exception, /) -> object:
         """Something of ours is wrong."""
 
 
@@ -75,8 +75,8 @@ class RawSlice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BadSlice:
-    """A slice in which people saw jank."""
+class SceneSlice:
+    """A slice that is over."""
 
     thread: str
     loop: str
@@ -84,6 +84,10 @@ class BadSlice:
     slice: RawSlice
     worst: tuple[SlowFrame, ...]
     """Worst first."""
+
+    @property
+    def ended_ns(self) -> int:
+        return self.slice.ended_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,10 +339,9 @@ class FrameTracer:
     def _close_slice(self, scene: _Scene) -> None:
         self._last = None  # the next slice begins in full
         over, worst = scene.close()
-        bad = None
-        if over.figures.is_janky:
-            bad = BadSlice(thread=self.thread, loop=self.loop, scene=scene.name, slice=over, worst=worst)
-        self._sink.slice_over(bad)
+        self._sink.slice_over(
+            SceneSlice(thread=self.thread, loop=self.loop, scene=scene.name, slice=over, worst=worst)
+        )
 
     # ---- the drain ----------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ class IdleSink(Protocol):
     def lagged(self, lag: RawIdleLag) -> None:
         """Idle work took too long."""
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: Exception, /) -> object:
         """Something of ours is wrong."""
 
 
@@ -39,6 +39,10 @@ class RawIdleLag:
     end_ns: int
     runs: int
     """1: one run of a handler; more: the loop never waited in them."""
+
+    @property
+    def ended_ns(self) -> int:
+        return self.end_ns
 
 
 class _IdleWork:

@@ -15,6 +15,8 @@ _BEFORE_MAX = 16
 _AGE_MAX_NS = 3_600_000_000_000
 """A time stamp this old is of another clock."""
 _NAME_MAX = 120
+_TOLD_EVERY = 1_024
+"""Events between two notes of what they add up to: a program may be killed."""
 
 
 class LagSink(Protocol):
@@ -27,7 +29,10 @@ class LagSink(Protocol):
     def lagged(self, lag: RawInputLag) -> None:
         """An event was handled too late."""
 
-    def failed(self, error: Exception) -> None:
+    def counted(self) -> None:
+        """Many events were handled."""
+
+    def failed(self, error: Exception, /) -> object:
         """Something of ours is wrong."""
 
 
@@ -53,6 +58,10 @@ class RawInputLag:
     end_ns: int
     before: tuple[RawHandled, ...]
     """Events that were handled while it waited, oldest first; the last sixteen."""
+
+    @property
+    def ended_ns(self) -> int:
+        return self.end_ns
 
 
 class InputTracer:
@@ -104,6 +113,8 @@ class InputTracer:
                     before=tuple(one for one in self._before if one.end_ns > arrived_ns),
                 )
             )
+        if self._events % _TOLD_EVERY == 0:
+            self._sink.counted()
         if self._limit_ns < _AGE_MAX_NS:  # else none is too late
             self._before.append(RawHandled(name=name[:_NAME_MAX], begin_ns=begin_ns, end_ns=end_ns))
 

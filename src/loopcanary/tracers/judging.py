@@ -13,7 +13,7 @@ except ImportError:  # an interpreter that hashes in another way
 from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
 from loopcanary.model.stall import Cause
 from loopcanary.model.units import format_duration
-from loopcanary.tracers.frames import BadSlice
+from loopcanary.tracers.frames import SceneSlice
 from loopcanary.tracers.idle import RawIdleLag
 from loopcanary.tracers.input import RawInputLag
 from loopcanary.tracers.reported import completed
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loopcanary.model import Clock, Culprit, LagIssue, Session, Stall, WeightedStack
     from loopcanary.tracers.desk import Told
 
-Raw = BadSlice | RawInputLag | RawIdleLag
+Raw = SceneSlice | RawInputLag | RawIdleLag
 
 _STALLS_MAX = 20
 _STACKS_MAX = 8
@@ -37,23 +37,23 @@ _IDLE_ADVICE = (
 _SPIN_ADVICE = "wait for what is to happen (an event, a timer) instead of asking again and again"
 
 
-def ended_ns(raw: Raw) -> int:
-    """When it was over."""
-    return raw.slice.ended_ns if isinstance(raw, BadSlice) else raw.end_ns
-
-
 class Judging:
     """Makes issues of one session. Drain thread."""
 
-    def __init__(self, session: Session, clock: Clock) -> None:
+    def __init__(self, session: Session, clock: Clock, last_serial: int = 0) -> None:
+        """`last_serial`: that issues of this session may have been given."""
         self.session = session
         self.clock = clock
-        self._serial = 0
+        self._serial = last_serial
 
-    def judge(self, raw: Raw, stalls: Sequence[Stall]) -> Jank | InputLag | IdleLag:
-        """The issue. `stalls`: what the engine has seen lately, on any thread."""
+    def judge(
+        self, raw: Raw, stalls: Sequence[Stall], serial: int | None = None
+    ) -> Jank | InputLag | IdleLag:
+        """The issue. `stalls`: what the engine has seen lately, on any thread. `serial`: its number in the
+        session; None: the next one."""
+        self._serial = self._serial + 1 if serial is None else serial
         own = [stall for stall in stalls if stall.thread == raw.thread]
-        if isinstance(raw, BadSlice):
+        if isinstance(raw, SceneSlice):
             return self._jank(raw, own)
         if isinstance(raw, RawInputLag):
             return self._input(raw, own)
@@ -84,7 +84,7 @@ class Judging:
         found.sort(key=lambda pair: -pair[0])
         return [stall for overlap, stall in found if overlap > 0]
 
-    def _jank(self, bad: BadSlice, own: list[Stall]) -> Jank:
+    def _jank(self, bad: SceneSlice, own: list[Stall]) -> Jank:
         part, figures = bad.slice, bad.slice.figures
         in_frames = [self._during(own, frame.start_ns, frame.shown_ns) for frame in bad.worst]
         of_worst = _distinct(stall for found in in_frames for stall in found)
@@ -130,7 +130,6 @@ class Judging:
 
     def _shared(self, kind: str, raw: Raw, begin_ns: int, end_ns: int, main: Stall | None) -> dict[str, Any]:
         """What all kinds have; `main`: the stall that held most of it."""
-        self._serial += 1
         return {
             "id": f"{self.session.id}-{kind}-{self._serial}",
             "session": self.session.id,

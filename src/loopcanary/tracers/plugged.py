@@ -11,7 +11,7 @@ from loopcanary.unpatched import unpatched
 
 
 class Call(Protocol):
-    """See engine.boundary.Boundary.call."""
+    """See engine.Boundary.call."""
 
     def __call__(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
         """What the function returns; None where it raises, or the part is switched off."""

@@ -22,7 +22,7 @@ from loopcanary.registry import issue_kind, said_of
 from loopcanary.wire import issue_from_wire, to_wire
 
 if TYPE_CHECKING:
-    from loopcanary.model import Session, Stall, WeightedStack
+    from loopcanary.model import Issue, Session, Stall, WeightedStack
     from loopcanary.tracers.desk import Told
 
 TEXT_MAX = 500
@@ -91,7 +91,7 @@ def _with_stalls(issue: IssueFacts, stalls: Sequence[Stall]) -> IssueFacts:
     )
 
 
-def identity(issue: IssueFacts) -> tuple[str, ...]:
+def identity(issue: Issue) -> tuple[str, ...]:
     """What the fingerprint is made of where the tracer gives none, each part as `name=value`: what the kind
     says, or else the culprit's function, or the thread."""
     own = said_of(issue, "identity")
@@ -110,7 +110,7 @@ def function_identity(qualname: str, file: str) -> tuple[str, str]:
     return f"function={qualname}", f"file={'/'.join(file.replace(chr(92), '/').split('/')[-2:])}"
 
 
-def _kept(issue: IssueFacts) -> tuple[str, ...]:
+def _kept(issue: Issue) -> tuple[str, ...]:
     """Those within their limit are no instance of the bug that those over it are."""
     return () if issue.is_news else ("limit=kept",)
 

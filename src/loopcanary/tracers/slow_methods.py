@@ -6,12 +6,51 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopcanary.model.call_tree import heaviest
-from loopcanary.model.issues.slow_method import ROWS_MAX, key_of
-from loopcanary.model.stall import Culprit
-from loopcanary.tracers.reported import function_identity, refuse_negative
+from loopcanary.model.issues.slow_method import ROWS_MAX, CallRow, SlowMethod, key_of
+from loopcanary.model.stall import Cause, Culprit
+from loopcanary.tracers.desk import Told
+from loopcanary.tracers.reported import completed, function_identity, refuse_negative
 
 if TYPE_CHECKING:
-    from loopcanary.model import Session, SlowMethod
+    from loopcanary.model import Session, Stall
+    from loopcanary.model.issues.facts import IssueFacts
+
+
+def slow_methods_of(stall: Stall, session: Session, threshold_ns: int) -> tuple[IssueFacts, ...]:
+    """The slow method that a stall over the threshold is, with its exact calls; empty where it is none, or
+    its calls were not traced."""
+    traced = stall.calls
+    if traced is None or not traced.rows or stall.duration_ns < threshold_ns:
+        return ()
+    slow = SlowMethod(
+        began_wall_ns=stall.began_wall_ns,
+        duration_ns=stall.duration_ns,
+        threshold_ns=threshold_ns,
+        loop=stall.loop,
+        rows=tuple(
+            CallRow(
+                frame=row.frame,
+                depth=row.depth,
+                count=row.calls,
+                total_ns=row.total_ns,
+                self_ns=row.self_ns,
+                open=row.open,
+            )
+            for row in traced.rows
+        ),
+        left_out=traced.left_out,
+        left_out_ns=traced.left_out_ns,
+        lost=traced.lost,
+    )
+    told = Told(issue=slow, thread=stall.thread, scene=stall.scene, told_ns=0)
+    found = replace(completed(told, session, 0, [stall]), id=f"{stall.id}-slow-method")
+    if _function(found.culprit) != _function(stall.culprit):
+        found = replace(found, cause=Cause.UNKNOWN, advice=None)  # those are another function's
+    return (found,)
+
+
+def _function(culprit: Culprit | None) -> tuple[str, str] | None:
+    return None if culprit is None else (culprit.file, culprit.qualname)
 
 
 def fitted(slow: SlowMethod, session: Session) -> SlowMethod:  # noqa: ARG001 - as every kind's
@@ -25,7 +64,7 @@ def fitted(slow: SlowMethod, session: Session) -> SlowMethod:  # noqa: ARG001 - 
     gone = set(range(len(slow.rows))) - set(kept)
     slow = replace(
         slow,
-        rows=rows,
+        rows=tuple(replace(row, calls=row.calls or row.count) for row in rows),
         # It may be further in than rows are kept, as of a recursive function.
         key=kept.index(key) if key in kept else key_of(rows, slow.duration_ns),
         left_out=slow.left_out + len(gone),

@@ -13,25 +13,31 @@ from loopcanary.tracers.reported import TEXT_MAX, refuse_negative
 if TYPE_CHECKING:
     from loopcanary.model import Session, Startup
 
+_LONGEST_NS = 1 << 62
+
 
 def fitted(start: Startup, session: Session) -> Startup:
     """The start with its longest phases, its program, and imports as its cause where these took most of it.
     ValueError: a depth is less than 0."""
-    phases = start.phases
-    refuse_negative(depth=(phase.depth for phase in phases))
-    kept = heaviest(
-        phases, PHASES_MAX, depth=lambda phase: phase.depth, weight=lambda phase: phase.duration_ns
-    )
-    start = replace(
-        start,
-        program=session.name[:TEXT_MAX],
-        phases=tuple(phases[index] for index in kept),
-        left_out=start.left_out + len(phases) - len(kept),
-    )
+    refuse_negative(depth=(phase.depth for phase in start.phases))
+    start = replace(shortened(start, PHASES_MAX), program=session.name[:TEXT_MAX])
     imports = sum(phase.self_ns for phase in start.phases if phase.kind is PhaseKind.IMPORT)
     if start.cause is Cause.UNKNOWN and imports * 2 >= start.duration_ns > 0:
         start = replace(start, cause=Cause.IMPORT)
     return start
+
+
+def shortened(start: Startup, most: int) -> Startup:
+    """The start with its longest phases, so many of them; those that had not ended come first."""
+    phases = start.phases
+    kept = heaviest(
+        phases,
+        most,
+        depth=lambda phase: phase.depth,
+        weight=lambda phase: phase.duration_ns + (_LONGEST_NS if phase.open else 0),
+    )
+    left_out = start.left_out + len(phases) - len(kept)
+    return replace(start, phases=tuple(phases[index] for index in kept), left_out=left_out)
 
 
 def identity(start: Startup) -> tuple[str, ...]:

@@ -7,15 +7,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from loopcanary.model.figures.frames import FrameSlice, SceneFrames
-from loopcanary.model.figures.lags import INPUT_LAG_NS, IdleFigures, InputFigures
-from loopcanary.tracers.frames import FrameSink, FrameTracer
-from loopcanary.tracers.idle import IdleSink, IdleTracer
-from loopcanary.tracers.input import InputTracer, LagSink
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what one kind needs is not loaded for another
     from loopcanary.model import Clock
-    from loopcanary.tracers.frames import SceneReading
+    from loopcanary.model.figures.frames import SceneFrames
+    from loopcanary.model.figures.lags import IdleFigures, InputFigures
+    from loopcanary.tracers.frames import FrameSink, FrameTracer, SceneReading  # noqa: F401 - as text
+    from loopcanary.tracers.idle import IdleSink, IdleTracer  # noqa: F401
+    from loopcanary.tracers.input import InputTracer, LagSink  # noqa: F401
 
 _TRACES_MAX = 256
 _Desk = TypeVar("_Desk")
@@ -56,13 +54,15 @@ class _Kept(Generic[_Desk, _Trace]):
         return trace
 
 
-class FrameTraces(_Kept[FrameSink, FrameTracer]):
+class FrameTraces(_Kept["FrameSink", "FrameTracer"]):
     """The tracer `frames`: a trace for each surface."""
 
     name = "frames"
 
     def trace(self, loop_kind: str, refresh_hz: float) -> FrameTracer:
         """For one surface of the calling thread."""
+        from loopcanary.tracers.frames import FrameTracer
+
         ident, thread = threading.get_ident(), thread_name()
         for trace in self._traces.values():
             if trace.is_closed and (trace.thread, trace.loop) == (thread, loop_kind):
@@ -88,13 +88,16 @@ class FrameTraces(_Kept[FrameSink, FrameTracer]):
         return tuple(sorted(scenes, key=lambda scene: -scene.figures.frame_ns))
 
 
-class InputTraces(_Kept[LagSink, InputTracer]):
+class InputTraces(_Kept["LagSink", "InputTracer"]):
     """The tracer `input`."""
 
     name = "input"
 
     def trace(self, loop_kind: str, limit_ns: int | None, one_of: int) -> InputTracer:
         """For the calling thread."""
+        from loopcanary.model.figures.lags import INPUT_LAG_NS
+        from loopcanary.tracers.input import InputTracer
+
         limit = INPUT_LAG_NS if limit_ns is None else limit_ns
         return self._trace(
             (threading.get_ident(), loop_kind),
@@ -113,13 +116,15 @@ class InputTraces(_Kept[LagSink, InputTracer]):
         return tuple(trace.read() for trace in self._traces.values())
 
 
-class IdleTraces(_Kept[IdleSink, IdleTracer]):
+class IdleTraces(_Kept["IdleSink", "IdleTracer"]):
     """The tracer `idle`."""
 
     name = "idle"
 
     def trace(self, loop_kind: str) -> IdleTracer:
         """For the calling thread."""
+        from loopcanary.tracers.idle import IdleTracer
+
         make = lambda: IdleTracer(self._desk, thread=thread_name(), loop=loop_kind)  # noqa: E731
         return self._trace((threading.get_ident(), loop_kind), make)
 
@@ -136,6 +141,8 @@ def thread_name() -> str:
 
 
 def _scene(tracer: FrameTracer, reading: SceneReading, clock: Clock) -> SceneFrames:
+    from loopcanary.model.figures.frames import FrameSlice, SceneFrames
+
     return SceneFrames(
         thread=tracer.thread,
         loop=tracer.loop,

@@ -1,31 +1,98 @@
-"""Gives traces to probes, keeps what they tell, and hands it to the drain."""
+"""Gives traces to probes, keeps what they tell, and hands it on: to the drain of this process, or to the
+notes that its keeper reads. What judges is not loaded for the latter."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loopcanary.built_in import BUILT_IN, TRACERS
-from loopcanary.model.figures.frames import ShownFrame
-from loopcanary.model.figures.traces import TraceFigures
 from loopcanary.registry import REGISTRY, Registration
-from loopcanary.tracers.desk import TracerDesks
-from loopcanary.tracers.frames import BadSlice
-from loopcanary.tracers.idle import RawIdleLag
-from loopcanary.tracers.input import RawInputLag
-from loopcanary.tracers.judging import Judging, Raw, ended_ns
 from loopcanary.tracers.traces import thread_name
 
 if TYPE_CHECKING:
     from loopcanary.model import Clock, InputFigures, LagIssue, Session, Stall
+    from loopcanary.model.figures.traces import TraceFigures
     from loopcanary.protocols.tracing import FrameTrace, IdleTrace, InputTrace, ProbeTracer
+    from loopcanary.tracers.desk import TracerDesks
+    from loopcanary.tracers.frames import SceneSlice
     from loopcanary.tracers.frames_listeners import FrameListeners
+    from loopcanary.tracers.idle import RawIdleLag
+    from loopcanary.tracers.input import RawInputLag
+    from loopcanary.tracers.judging import Judging, Raw
+    from loopcanary.tracers.notes import Notes
 
 SETTLE_NS = 500_000_000
 """What a lag rests on, a stall that ended with it, is known to the drain by then."""
 _WAITING_MAX = 256
+
+
+class TraceDesk:
+    """Takes what the traces of probes see. Any thread; nothing is raised."""
+
+    def __init__(
+        self,
+        scene: Callable[[], str | None],
+        listeners: FrameListeners,
+        failed: Callable[[Exception], object],
+        note_sums: Callable[[Notes], object],
+    ) -> None:
+        """As Tracing; `note_sums` has the sums of input and idle work noted."""
+        self.scene = scene
+        """Where the program says that it is, on the calling thread."""
+        self.listening = listeners.registered
+        self.shown = listeners.tell
+        """Called with a frame that was shown, where there are listeners."""
+        self.failed = failed
+        self.wake: Callable[[], None] | None = None
+        """Makes the drain look; None: no engine runs that has one."""
+        self.notes: Notes | None = None
+        """Where a keeper reads what is told; None: it waits for the drain."""
+        self.waiting: deque[Raw] = deque(maxlen=_WAITING_MAX)
+        self.has_news = False
+        self._note_sums = note_sums
+
+    def slice_over(self, over: SceneSlice) -> None:
+        """Six seconds of frames are over."""
+        self._take(over, is_issue=over.slice.figures.is_janky)
+
+    def lagged(self, lag: RawInputLag | RawIdleLag) -> None:
+        """An event was handled too late, or idle work took too long."""
+        self._take(lag, is_issue=True)
+
+    def counted(self) -> None:
+        """Many events were handled: their figures are worth noting."""
+        if self.notes is not None:
+            self._note_sums(self.notes)
+
+    def ring(self) -> None:
+        """Makes the drain look."""
+        wake = self.wake
+        if wake is not None:
+            wake()
+
+    def forget(self) -> None:
+        """In a forked child."""
+        self.wake = self.notes = None
+        self.waiting = deque(maxlen=_WAITING_MAX)
+        self.has_news = False
+
+    def _take(self, raw: Raw, *, is_issue: bool) -> None:
+        """The drain looks for good slices, too: they are in the figures."""
+        notes = self.notes
+        if notes is not None:
+            if is_issue:
+                self._note_sums(notes)
+            notes.note(raw, is_issue=is_issue)
+            return
+        self.has_news = True
+        if is_issue:
+            self.waiting.append(raw)
+        self.ring()
 
 
 class Tracing:
@@ -40,24 +107,28 @@ class Tracing:
         monotonic_ns: Callable[[], int],
     ) -> None:
         """`scene`: what loopcanary.scene() says on the calling thread. `failed` gets what fails."""
-        self.scene = scene
-        """Where the program says that it is, on the calling thread."""
-        self.listening = listeners.registered
+        self._scene = scene
         self._listeners = listeners
         self._tell_failure = failed
+        self._monotonic_ns = monotonic_ns
         self._judging: Judging | None = None
-        self._wake: Callable[[], None] | None = None
+        self._clock: Clock | None = None
+        self._desk = TraceDesk(scene, listeners, partial(failed, "tracers"), self._note_sums)
         self.input_elsewhere: Callable[[], Sequence[InputFigures]] = tuple
         """Figures of input that is timed without a tracer."""
-        self.desks = TracerDesks(lambda: (thread_name(), self.scene()), self._ring, monotonic_ns)
-        """Of plugged-in tracers."""
-        self._clear()
-
-    def _clear(self) -> None:
+        self._desks: TracerDesks | None = None
         self._tracers: dict[str, ProbeTracer] = {}
-        self._waiting: deque[Raw] = deque(maxlen=_WAITING_MAX)
-        self._has_news = False
         self._events_told = 0
+
+    @property
+    def desks(self) -> TracerDesks:
+        """Of plugged-in tracers; most programs have none."""
+        if self._desks is None:
+            from loopcanary.tracers.desk import TracerDesks
+
+            here = lambda: (thread_name(), self._scene())  # noqa: E731
+            self._desks = TracerDesks(here, self._desk.ring, self._monotonic_ns)
+        return self._desks
 
     # ---- protocols.Tracers: the probes ----------------------------------------------------------
 
@@ -90,60 +161,71 @@ class Tracing:
 
     def _made(self, registered: Registration) -> ProbeTracer:
         tracer: ProbeTracer = registered.load()()
-        tracer.init(self)
-        if self._wake is not None:
+        tracer.init(self._desk)
+        if self._desk.wake is not None or self._desk.notes is not None:
             tracer.start()
         return tracer
 
-    # ---- who hears from the tracers -------------------------------------------------------------
+    def _note_sums(self, notes: Notes) -> None:
+        events, idle = (self._tracers.get(name) for name in ("input", "idle"))
+        if events is not None or idle is not None:
+            clock = self._known_clock()
+            notes.sums(*(() if one is None else one.figures(clock) for one in (events, idle)))
 
-    def slice_over(self, bad: BadSlice | None) -> None:
-        """Six seconds of frames are over: worth a look of the drain."""
-        self._has_news = True
-        if bad is not None:
-            self._waiting.append(bad)
-        self._ring()
+    def _known_clock(self) -> Clock:
+        if self._clock is None:
+            from loopcanary.model import Clock
 
-    def shown(self, frame: ShownFrame) -> None:
-        """A frame was shown, and there are listeners."""
-        self._listeners.tell(frame)
-
-    def lagged(self, lag: RawInputLag | RawIdleLag) -> None:
-        """An event was handled too late, or idle work took too long."""
-        self._has_news = True
-        self._waiting.append(lag)
-        self._ring()
-
-    def failed(self, error: Exception) -> None:
-        self._tell_failure("tracers", error)
-
-    def _ring(self) -> None:
-        wake = self._wake
-        if wake is not None:
-            wake()
+            self._clock = Clock(monotonic_ns=self._monotonic_ns(), wall_ns=time.time_ns())
+        return self._clock
 
     # ---- protocols.Traces: the engine -----------------------------------------------------------
 
     def begin(self, session: Session, clock: Clock, wake: Callable[[], None]) -> None:
+        from loopcanary.tracers.judging import Judging
+
         self._clear_of_another(session.id)
-        self._judging = Judging(session, clock)
-        self._wake = wake
+        noted = 0 if self._desk.notes is None else self._desk.notes.give_up()
+        self._judging = Judging(session, clock, noted)
+        self._clock, self._desk.notes, self._desk.wake = clock, None, wake
+        self._start()
+        if self._desk.waiting or self._desk.has_news or self._is_any_told():
+            wake()
+
+    def keep(self, notes: Notes) -> None:
+        """The engine runs, and a keeper reads the notes. Any thread."""
+        self._clock = None
+        self._start()
+        self._desk.notes = notes
+        waiting, self._desk.waiting = self._desk.waiting, deque(maxlen=_WAITING_MAX)
+        for raw in waiting:
+            notes.note(raw, is_issue=True)
+
+    def _start(self) -> None:
         self._listeners.renew()
         for tracer in self._tracers.values():
             tracer.start()
-        if self._waiting or self._has_news or self.desks.next_ns() is not None:
-            wake()
 
     def _clear_of_another(self, session: str) -> None:
         """Traces stay with their probes from one engine to the next; what they hold is the earlier one's."""
         if self._judging is not None and self._judging.session.id != session:
-            self._waiting.clear()
+            self._desk.waiting.clear()
 
     def end(self) -> None:
-        self._wake = None
+        self._desk.wake = None
         for tracer in self._tracers.values():
             tracer.stop()
+        if self._desk.notes is not None:
+            self._note_sums(self._desk.notes)
         self._listeners.end()
+
+    def end_notes(self) -> int:
+        """In place of `end` and `close`, where a keeper reads what is noted. How many issues are."""
+        notes = self._desk.notes
+        self.end()
+        self.close()
+        self._desk.notes = None
+        return 0 if notes is None else notes.issues
 
     def close(self) -> TraceFigures:
         figures = self.figures()
@@ -153,17 +235,19 @@ class Tracing:
 
     def forget(self) -> None:
         """In a forked child."""
-        self._wake = None
-        self._judging = None
-        self.desks.forget()
-        self._clear()
+        self._judging = self._clock = None
+        if self._desks is not None:
+            self._desks.forget()
+        self._desk.forget()
+        self._tracers = {}
+        self._events_told = 0
         self._listeners.renew()
 
     def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[LagIssue]:
         """Issues that are ripe."""
         ripe: list[Raw] = []
-        while self._waiting and (is_last or ended_ns(self._waiting[0]) + SETTLE_NS <= now_ns):
-            ripe.append(self._waiting.popleft())
+        while self._desk.waiting and (is_last or self._desk.waiting[0].ended_ns + SETTLE_NS <= now_ns):
+            ripe.append(self._desk.waiting.popleft())
         if self._judging is None:
             return ()
         told = self._told(self._judging, now_ns, stalls, is_last=is_last)
@@ -177,7 +261,8 @@ class Tracing:
     ) -> Sequence[LagIssue]:
         """What third parties' tracers reported, as far as it is sound."""
         found: list[LagIssue] = []
-        for desk, told in self.desks.take(None if is_last else now_ns - SETTLE_NS, now_ns):
+        before_ns = None if is_last else now_ns - SETTLE_NS
+        for desk, told in () if self._desks is None else self._desks.take(before_ns, now_ns):
             try:
                 found.append(judging.complete(told, list(stalls)))
                 desk.count("reported")
@@ -186,26 +271,31 @@ class Tracing:
                 self._tell_failure(f"issue of tracer {desk.name}", error)
         return found
 
+    def _is_any_told(self) -> bool:
+        return self._desks is not None and self._desks.next_ns() is not None
+
     def patience_s(self, now_ns: int) -> float | None:
         """When the next one is ripe."""
-        told_ns = self.desks.next_ns()
+        told_ns = None if self._desks is None else self._desks.next_ns()
         ripe = [] if told_ns is None else [told_ns]
         with suppress(IndexError):
-            ripe.append(ended_ns(self._waiting[0]))
+            ripe.append(self._desk.waiting[0].ended_ns)
         return max(0.0, (min(ripe) + SETTLE_NS - now_ns) / 1_000_000_000) if ripe else None
 
     def news(self) -> TraceFigures | None:
         """The figures, where a slice, a lag or input has come to them."""
         events = sum(tracer.events for tracer in self._tracers.values())
         events += sum(figures.events for figures in self.input_elsewhere())
-        if not self._has_news and events == self._events_told:
+        if not self._desk.has_news and events == self._events_told:
             return None
-        self._has_news, self._events_told = False, events
+        self._desk.has_news, self._events_told = False, events
         return self.figures()
 
     def figures(self) -> TraceFigures:
-        clock = self._judging.clock if self._judging is not None else None
-        if clock is None:
+        from loopcanary.model.figures.traces import TraceFigures
+
+        if self._clock is None and self._desk.notes is None:
             return TraceFigures()
+        clock = self._known_clock()
         found = {name: tracer.figures(clock) for name, tracer in self._tracers.items()}
         return TraceFigures(**{**found, "input": (*found.get("input", ()), *self.input_elsewhere())})

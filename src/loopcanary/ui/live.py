@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, Stall
-from loopcanary.model.search import IssueQuery
+from loopcanary.model.search import OTHERS, IssueQuery
 from loopcanary.model.units import format_size
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.times import moment
@@ -33,6 +33,13 @@ class Sight:
     """Lines for people about what is wrong at this moment."""
 
 
+_PAGES = {
+    "frames": (IssueKind.JANK, IssueKind.INPUT, IssueKind.IDLE),
+    "startup": (IssueKind.STARTUP,),
+    "methods": (IssueKind.SLOW_METHOD,),
+}
+"""Pages that most programs fill nothing of, and the kinds that do."""
+
 _MET_TOLD_S = 60.0
 """How long a failure is shown that pages met, and the look once a second does not."""
 
@@ -53,6 +60,8 @@ class Now:
     """Changes while programs run."""
     trouble: tuple[str, ...] = ()
     """What is wrong with a store, for people."""
+    filled: frozenset[str] = frozenset()
+    """Those of the pages for other kinds that an issue fills."""
 
     @property
     def version(self) -> str:
@@ -113,6 +122,7 @@ class Watch:
         sights: list[Sight] = []
         trouble: list[str] = []
         stored: list[int] = []
+        filled: set[str] = set()
         for store, known in zip(self.stores, self._cached, strict=True):
             try:
                 sight = self._look(store)
@@ -121,6 +131,7 @@ class Watch:
                     # With those within their limit, which the others leave out.
                     known.totals(IssueQuery(kind=IssueKind.STARTUP)),
                 ]
+                filled.update(_filled(known))
             except self._errors as error:
                 trouble.append(_of(store, str(error)))
                 self._note([_of(store, line) for line in store.notices])
@@ -142,6 +153,7 @@ class Watch:
             ongoing=tuple(stall.id for sight in sights for stall in sight.ongoing),
             moving=self._now.moving + bool(running),
             trouble=(*self._notices, *trouble),
+            filled=frozenset(filled),
         )
 
     def _aside(self, store: OneStore) -> list[str]:
@@ -162,6 +174,14 @@ class Watch:
             self._notices[notice] = None
         for old in list(self._notices)[:-_NOTICES_MAX]:
             del self._notices[old]
+
+
+def _filled(store: IssueStore) -> Iterator[str]:
+    if store.totals(OTHERS).issues:
+        yield "issues"
+    for page, kinds in _PAGES.items():
+        if any(store.totals(IssueQuery(kind=kind)).issues for kind in kinds):
+            yield page
 
 
 def _of(store: OneStore, line: str) -> str:

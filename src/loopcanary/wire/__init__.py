@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from loopcanary.registry import KINDS, REGISTRY, load
+from loopcanary.registry import KINDS, REGISTRY, called
 from loopcanary.wire import special as _special  # noqa: F401 - registers the forms that no field describes
 from loopcanary.wire.form import form_of
 from loopcanary.wire.misfit import Misfit, UnknownKindError, WireError
@@ -31,6 +31,7 @@ __all__ = [
     "time_from_text",
     "time_to_text",
     "to_wire",
+    "unpack_of",
 ]
 
 Json = dict[str, Any]
@@ -82,13 +83,23 @@ def _is_readable(name: str) -> bool:
     return True
 
 
+def unpack_of(document: object) -> Any:
+    """What makes an issue of a store's document, where its kind has a form of its own; None: it is as JSON.
+    As `issue_from_wire` it raises UnknownKindError."""
+    name = document.get("kind") if isinstance(document, dict) else None
+    return _loaded(name, "unpacked") if isinstance(name, str) else None
+
+
 def _class_of(name: str) -> Any:
+    return _loaded(name, "type")
+
+
+def _loaded(name: str, what: str) -> Any:
     found = REGISTRY.find(KINDS, name)
     if found is None:
         raise UnknownKindError(name, "its plugin is not installed")
     try:
-        kind = found.load()
-        return load(kind.type) if isinstance(kind.type, str) else kind.type
+        return called(getattr(found.load(), what))
     except Exception as error:
         if found.is_built_in:
             raise

@@ -9,10 +9,11 @@ from loopcanary.model.config import STORE_NAME
 from loopcanary.words.text import printable
 
 
-def reading(command: str, stores: Iterable[Path]) -> str:
-    """`loopcanary COMMAND` on these stores. The default one of the current folder is not named."""
+def reading(command: str, stores: Iterable[Path], folder: Path | None = None) -> str:
+    """`loopcanary COMMAND` on these stores. The default one of the folder is not named; None: the current
+    one."""
     named = [store.expanduser() for store in stores]
-    if not named or named == [_current_folder() / STORE_NAME]:
+    if not named or named == [(folder or _current_folder()) / STORE_NAME]:
         return f"loopcanary {command}"
     from shlex import quote  # most programs need it not
 

@@ -54,6 +54,7 @@ EVIDENCE: Mapping[str, str] = {
     "gil-waited": "{some} waited for the GIL.",
     "gil-waited-for": "That is {waited:ns} of {whole:ns}.",
     "gil-holder-unread": "The thread that held it could not be read.",
+    "held-by-us": "{some} waited for {what}, which loopcanary's own thread held: it judges and stores what was seen.",
     "held-by": "It was held by {thread}{place: }, {share:%} of the time.",
     "also-held-by": "Also held by {thread}{place: }, {share:%} of the time.",
     "thread-ran": "Thread {thread} ran{place: }, {share:%} of the time.",
@@ -108,6 +109,7 @@ EVIDENCE: Mapping[str, str] = {
     # host
     "stopped": "{some} found the thread stopped by a signal or a tracer.",
     "frozen-stopped": "For {lasted:ns} neither the thread nor the watchdog ran: the process was stopped (SIGSTOP), or container or machine were frozen or suspended.",
+    "frozen-either": "For {lasted:ns} neither the thread nor the watchdog ran: the watchdog found no core; whether the thread waited for one or for something else was not seen.",
     "frozen-starved": "For {lasted:ns} neither the thread nor the watchdog ran: no core was free for either.",
     "starved": "{some} found the thread runnable, but given no CPU.",
     "queued": "It waited {waited:ns} of {whole:ns} for a CPU.",

@@ -1,4 +1,4 @@
-"""What the verdict on an issue of another kind than stalls rests on, in sentences."""
+"""What the verdict on an issue rests on, in sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from loopcanary.model.figures.frames import FROZEN_NS, HITCH_RATIO_MAX
 from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS
 from loopcanary.model.issues.slow_method import KEY_SHARE
-from loopcanary.model.stall import Stall
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.registry import issue_kind, said_of
 from loopcanary.words.text import count_of, printable
@@ -17,10 +16,11 @@ from loopcanary.words.waiting import share_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model.issues.issue import Issue, LagIssue
+    from loopcanary.model.issues.issue import Issue
     from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
     from loopcanary.model.issues.slow_method import SlowMethod
     from loopcanary.model.issues.startup import Startup
+    from loopcanary.model.stall import Stall
 
 _NO_STALL = "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"
 _S_NS = 1_000_000_000
@@ -28,14 +28,16 @@ _MS_NS = 1_000_000
 
 
 def evidence_of(issue: Issue) -> tuple[str, ...]:
-    """Its figures against the limits, and what was seen of the thread meanwhile; of a stall, what its
-    samples show."""
-    if isinstance(issue, Stall):
-        return issue.evidence
+    """Its figures against the limits, and what was seen of the thread meanwhile."""
     own = tuple(said_of(issue, "evidence") or ())
     if not issue.stalls or issue_kind(issue.kind.value).place:
         return own  # it says itself what they are to it
     return (*own, _meanwhile(issue))
+
+
+def of_stall(stall: Stall) -> tuple[str, ...]:
+    """What its samples show."""
+    return stall.evidence
 
 
 def of_start(start: Startup) -> Iterator[str]:
@@ -114,5 +116,5 @@ def _of_stalls(lag: InputLag | IdleLag) -> str:
     return f"{_meanwhile(lag)}; cause and place are those of the one that held most of it"
 
 
-def _meanwhile(issue: LagIssue) -> str:
+def _meanwhile(issue: Issue) -> str:
     return f"{count_of(len(issue.stalls), 'stall')} on its thread meanwhile"

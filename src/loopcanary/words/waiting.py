@@ -11,6 +11,7 @@ _NAME_MAX = 60
 _PLACES_MAX = 2
 _YIELDS = {Cause.HOST: "which code cannot change", Cause.GC: "which this set off"}
 """What is said of causes that yield to a smaller one."""
+_OURS = "which is loopcanary's own work"
 _KIND_WORDS = {
     TargetKind.FILE: "file",
     TargetKind.SOCKET: "socket to",
@@ -148,6 +149,9 @@ def second_cause_words(stall: Stall) -> str:
     if stall.second_cause is None or stall.second_cause is Cause.UNKNOWN:
         return ""
     words = f"{share_words(stall.second_share)} {stall.second_cause.value}"
-    if stall.second_share <= stall.cause_share or stall.second_cause not in _YIELDS:
+    reason = _YIELDS.get(stall.second_cause)
+    if stall.cause not in (Cause.GIL, Cause.LOCK) and stall.holder is not None and stall.holder.is_ours:
+        reason = _OURS
+    if stall.second_share <= stall.cause_share or reason is None:
         return words
-    return f"{share_words(stall.cause_share)} of it; {words}, {_YIELDS[stall.second_cause]}"
+    return f"{share_words(stall.cause_share)} of it; {words}, {reason}"

@@ -1,4 +1,4 @@
-"""web_lag.py FOLDER LOOP: an application on uvicorn that blocks its loop while a request is on its way."""
+"""web_lag.py FOLDER LOOP [CERTIFICATE]: on uvicorn, blocks its loop while a request is on its way."""
 
 from __future__ import annotations
 
@@ -32,5 +32,6 @@ async def app(scope, receive, send):
 listening = socket.create_server(("127.0.0.1", 0))
 (FOLDER / "port.new").write_text(str(listening.getsockname()[1]))
 (FOLDER / "port.new").rename(FOLDER / "port")
-server = uvicorn.Server(uvicorn.Config(app, loop=sys.argv[2], log_level="warning", lifespan="off"))
+tls = {"ssl_certfile": sys.argv[3]} if len(sys.argv) > 3 else {}
+server = uvicorn.Server(uvicorn.Config(app, loop=sys.argv[2], log_level="warning", lifespan="off", **tls))
 server.run(sockets=[listening])

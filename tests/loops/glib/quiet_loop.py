@@ -13,7 +13,7 @@ canary = loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
 
 from gi.repository import GLib  # noqa: E402 - watched from its import on
 
-PAUSE_MS = 1_500
+PAUSE_MS = 1_100  # longer than a hang
 
 
 def idle():

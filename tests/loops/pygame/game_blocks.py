@@ -112,8 +112,7 @@ def scene_of_a_frame(clock):
 def main(truth_file, wanted):
     global screen  # noqa: PLW0603 - a game
     gc.disable()
-    shared = {name: block for name, (drive, block) in blocks.KINDS.items() if drive is blocks.in_a_task}
-    todo = {name: block for name, block in {**shared, **OWN}.items() if not wanted or name in wanted}
+    todo = {name: OWN[name] if name in OWN else blocks.KINDS[name][1] for name in wanted}
     made = {name: prepared(block) for name, block in todo.items()}
     pygame.display.init()
     screen = pygame.display.set_mode((160, 120))

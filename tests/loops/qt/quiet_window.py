@@ -9,7 +9,7 @@ from importlib import import_module
 QtCore = import_module(f"{sys.argv[1]}.QtCore")
 QtWidgets = import_module(f"{sys.argv[1]}.QtWidgets")
 
-PAUSE_MS = 1_500
+PAUSE_MS = 1_100  # longer than a hang
 
 
 class Canvas(QtWidgets.QWidget):

@@ -33,32 +33,30 @@ def runs_of(application, count=20):
 """
 
 
-def test_installed_before_the_binding_is_imported(run_window, binding):
+@pytest.fixture
+def tell(run_window, binding):
+    """tell(source): runs a program that begins with HEAD; what it prints last, as JSON."""
     needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + f"""
+    return lambda source: run_window(binding, HEAD + source)
+
+
+def test_installed_before_the_binding_is_imported(tell, binding):
+    told = tell(f"""
 canary = install()
 from {binding} import QtCore, QtWidgets
 application = QtWidgets.QApplication([])
 runs = runs_of(application)
 loop = own_loop(canary)
 print(json.dumps([runs, loop.turns, loop.callbacks]))
-""",
-    )
+""")
     runs, turns, callbacks = told
     assert turns >= runs
     assert callbacks >= runs
 
 
 @pytest.mark.parametrize("where", ["before the application is made", "before it runs", "while it runs"])
-def test_installed_later(run_window, binding, where):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + f"""
+def test_installed_later(tell, where):
+    told = tell(f"""
 where = {where!r}
 if where == "before the application is made":
     canary = install()
@@ -73,19 +71,14 @@ if where == "while it runs":
 runs = runs_of(application)
 loop = own_loop(canary)
 print(json.dumps([runs, loop.callbacks, loop.thread]))
-""",
-    )
+""")
     runs, callbacks, thread = told
     assert callbacks >= runs - 1
     assert thread == "MainThread"
 
 
-def test_uninstalled_in_a_slot_and_installed_again(run_window, binding):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + """
+def test_uninstalled_in_a_slot_and_installed_again(tell):
+    told = tell("""
 from loopcanary import _native
 canary = install()
 application = QtWidgets.QApplication([])
@@ -95,20 +88,15 @@ hooked = _native.hooked_waits()
 canary = install()
 second = runs_of(application)
 print(json.dumps([first, second, len(hooked), own_loop(canary).callbacks]))
-""",
-    )
+""")
     first, second, hooked, callbacks = told
     assert first == second == 20
     assert hooked == 0
     assert callbacks >= second
 
 
-def test_one_application_after_the_other(run_window, binding):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + """
+def test_one_application_after_the_other(tell):
+    told = tell("""
 canary = install()
 counts = []
 delete = getattr(sys.modules.get("shiboken6"), "delete", None)
@@ -121,18 +109,13 @@ for kind in (core, core, widgets, widgets):
     delete(application)
     counts.append(own_loop(canary).callbacks)
 print(json.dumps(counts))
-""",
-    )
+""")
     counts = [0, *told]
     assert all(later - earlier >= 20 for earlier, later in itertools.pairwise(counts)), told
 
 
-def test_a_derived_application_keeps_its_own_notify(run_window, binding):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + """
+def test_a_derived_application_keeps_its_own_notify(tell):
+    told = tell("""
 class Application(QtWidgets.QApplication):
     seen = 0
     def notify(self, receiver, event):
@@ -143,20 +126,15 @@ canary = install()
 application = Application([])
 runs = runs_of(application)
 print(json.dumps([runs, Application.seen, own_loop(canary).callbacks, type(application).__name__]))
-""",
-    )
+""")
     runs, seen, callbacks, name = told
     assert seen >= runs
     assert callbacks >= runs
     assert name == "Application"
 
 
-def test_a_nested_loop_is_no_part_of_the_slot_that_runs_it(run_window, binding):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + """
+def test_a_nested_loop_is_no_part_of_the_slot_that_runs_it(tell):
+    told = tell("""
 canary = install()
 application = QtWidgets.QApplication([])
 
@@ -174,18 +152,13 @@ began = time.monotonic()
 application.exec()
 took = time.monotonic() - began
 print(json.dumps([own_loop(canary).busy_ns / 1e9, took]))
-""",
-    )
+""")
     busy, took = told
     assert busy < took - 1.0  # of 1.2 s in the two
 
 
-def test_threads_with_a_loop_of_python_are_watched(run_window, binding):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + """
+def test_threads_with_a_loop_of_python_are_watched(tell):
+    told = tell("""
 class Service(QtCore.QThread):
     def run(self):
         seen = []
@@ -213,19 +186,14 @@ application.exec()
 service.wait(), thread.wait()
 loops = canary.loops()
 print(json.dumps([[loop.kind, loop.callbacks] for loop in loops]))
-""",
-    )
+""")
     assert len(told) == 2, told
     assert {kind for kind, _ in told} == {"qt"}
     assert sorted(callbacks for _, callbacks in told)[1] >= 20
 
 
-def test_events_sent_where_no_loop_runs_are_nothing(run_window, binding):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + """
+def test_events_sent_where_no_loop_runs_are_nothing(tell):
+    told = tell("""
 canary = install()
 application = QtWidgets.QApplication([])
 label = QtWidgets.QLabel("text")
@@ -234,17 +202,12 @@ QtCore.QCoreApplication.sendEvent(label, QtCore.QEvent(QtCore.QEvent.Type.Langua
 time.sleep(0.05)
 loop = own_loop(canary)
 print(json.dumps(loop and loop.callbacks))
-""",
-    )
+""")
     assert told is None
 
 
-def test_an_interrupt_while_the_loop_begins_is_the_programs(run_window, binding):
-    needs(binding)
-    told = run_window(
-        binding,
-        HEAD
-        + """
+def test_an_interrupt_while_the_loop_begins_is_the_programs(tell):
+    told = tell("""
 import os, signal
 canary = install()
 caught = []
@@ -253,8 +216,7 @@ application = QtCore.QCoreApplication([])
 os.kill(os.getpid(), signal.SIGINT)
 runs = runs_of(application)
 print(json.dumps([runs, caught]))
-""",
-    )
+""")
     assert told == [20, [1]]
 
 

@@ -1,4 +1,4 @@
-"""Classes of receivers in names of callbacks; and Qt 5, where there is one, is watched like Qt 6."""
+"""Qt's classes of receivers in names of callbacks; and Qt 5, where there is one, is watched like Qt 6."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.native
 
 PROGRAM = Path(__file__).parent / "named_window.py"
 NAMES = {
-    "timerEvent": "Canvas: Timer",
+    "timerEvent": "QWidget: Timer",
     "by_ticker": "QTimer: Timer",
     "by_button": "QPushButton: MouseButtonRelease",
 }

@@ -22,7 +22,7 @@ BLOCKS = {
     "click": ("order", "QQuickMouseArea: MouseButtonRelease"),
     "timer_of_qml": ("poll", "QQmlTimer: event 1002"),
     "binding": ("_total", ""),
-    "made_by_qml": ("timerEvent", "Ticker: Timer"),
+    "made_by_qml": ("timerEvent", "QObject: Timer"),
     "animation": ("freeze", ""),
 }
 

@@ -7,7 +7,7 @@ import time
 import tkinter as tk
 from tkinter import messagebox, simpledialog
 
-PAUSE_MS = 1_500
+PAUSE_MS = 1_100  # longer than a hang
 
 
 def idle():

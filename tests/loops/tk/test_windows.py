@@ -1,18 +1,23 @@
-"""Windows of Tk's: every block is seen once, at its line, with its cause, length and command; quiet ones are
-quiet."""
+"""Windows of Tk's: every block is seen once, at its line, with its cause, length and command."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.loops.blocked import SHARED, BlockedRun, assert_length, assert_shared, is_explained
-from tests.program.watching import PROGRAMS, Marks, Watched, admitted, unexplained
+from tests.loops.blocked import (
+    SHARED,
+    BlockedRun,
+    assert_length,
+    assert_shared,
+    is_explained,
+    own_line,
+)
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted
 
 pytestmark = pytest.mark.native
 
 PROGRAM = Path(__file__).parent / "window_blocks.py"
-QUIET = Path(__file__).parent / "quiet_window.py"
 OWN_MARKS = Marks(PROGRAM.read_text())
 OWN = {
     # kind: (the culprit's function, causes, how the command is called)
@@ -22,8 +27,8 @@ OWN = {
     "trace": ("changed", ("sleep",), "after: trace.<locals>.call"),
     "after_that_sleeps": ("call", ("sleep",), "after: after_that_sleeps.<locals>.call"),
     "file_handler": ("readable", ("sleep",), None),
-    "in_a_dialog": ("inside", ("sleep",), "after: in_a_dialog.<locals>.inside"),
-    "after_a_dialog": ("opens", ("sleep",), "after: after_a_dialog.<locals>.opens"),
+    "in_an_inner_loop": ("inside", ("sleep",), "after: in_an_inner_loop.<locals>.inside"),
+    "after_an_inner_loop": ("opens", ("sleep",), "after: after_an_inner_loop.<locals>.opens"),
     "after_update": ("steps", ("sleep",), "after: after_update.<locals>.steps"),
 }
 MARKED_BY_KIND = {"after_that_sleeps"}
@@ -41,14 +46,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> BlockedRun:
 def test_an_after_callback_that_blocks(run, kind):
     stall = assert_shared(run, kind)
     assert stall["loop"] == "tk"
-    assert stall["callback"]["name"] == "after: by_after.<locals>.call"
+    assert stall["callback"]["name"] == "after: Drive.by_timer.<locals>.call"
 
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_command_that_blocks(run, kind):
     function, causes, name = OWN[kind]
     stall = assert_length(run, kind)
-    line = OWN_MARKS.find(f"culprit of {kind if kind in MARKED_BY_KIND else function}")[1]
+    line = own_line(OWN_MARKS, kind, kind if kind in MARKED_BY_KIND else function)
     assert (stall["culprit"]["function"], stall["culprit"]["line"]) == (function, line)
     assert stall["cause"] in admitted(stall, causes), stall["evidence"]
     assert stall["callback"]["name"] == name
@@ -65,16 +70,3 @@ def test_many_short_callbacks_are_a_burst(run):
 
 def test_nothing_else_is_reported_but_what_the_host_did(run):
     assert [stall for stall in run.others() if not is_explained(stall)] == []
-
-
-def test_idle_and_animated_windows_are_no_stalls(tmp_path):
-    watched = Watched(store=tmp_path / "store", engine="native")
-    done = watched.run(QUIET)
-    report = watched.report()
-    (session,) = report["sessions"]
-    (loop,) = session["loops"]
-    assert int(done.stdout) >= 60
-    assert loop["kind"] == "tk"
-    assert unexplained(report["stalls"]) == []
-    # Five waits of one and a half seconds each, and what the progress bar slept.
-    assert loop["utilization"] < 0.5

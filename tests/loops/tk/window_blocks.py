@@ -5,96 +5,35 @@ window_blocks.py BLOCKS_FOLDER TRUTH_FILE FOLDER [KIND...]
 
 from __future__ import annotations
 
-import gc
-import json
 import os
 import sys
 import time
 import tkinter as tk
-import traceback
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 
 sys.path.insert(0, sys.argv[1])
-blocks = import_module("blocks")
-
-from clock import BlockClock  # noqa: E402 - of that folder
-
-LONG_S = blocks.LONG_S
-OWN = {}
+from driving import LONG_S, drive, fail, own
 
 
-def own(block):
-    OWN[block.__name__] = block
-    return block
-
-
-class Driver:
-    """Runs a generator: where it yields, it waits until `go_on` is called."""
-
-    def __init__(self, generator):
-        self._generator = generator
-
-    def go_on(self):
-        root.after(1, self._step)
-
-    def _step(self):
-        next(self._generator, None)
-
-
-def elsewhere(function, go_on, results):
-    """On another thread, while the loop runs."""
-
-    def check():
-        if future.done():
-            results.append(future.result())
-            go_on()
-        else:
-            root.after(5, check)
-
-    future = blocks.HELPER.submit(function)
-    check()
-
-
-def by_after(block, clock, go_on):
-    def call():
-        block(clock, *prepared)
-        root.after(1, then, clock, go_on)
-
-    make = getattr(block, "prepare", None)
-    prepared = []
-    if make is not None:
-        elsewhere(make, go_on, prepared)
-        yield
-    go_on()
-    yield
-    clock.before()
-    root.after(1, call)
-    yield
-
-
-def then(clock, go_on):
-    """The first thing after the block."""
-    clock.after()
-    go_on()
+def later(function, milliseconds=1):
+    root.after(milliseconds, function)
 
 
 # ---- commands and bindings ----------------------------------------------------------------------
 
 
 @own
-def binding(clock, go_on):
+def binding(clock):
     def on_press(event):
         assert event.num == 1
         with clock:
             time.sleep(LONG_S)  # culprit of on_press
-        root.after(1, then, clock, go_on)
+        drive.then(clock)
 
     field = tk.Entry(root, name="field")
     field.pack()
     field.bind("<Button-1>", on_press)
-    field.bind("<Map>", lambda _: go_on())
+    field.bind("<Map>", lambda _: drive.go_on())
     yield
     clock.before()
     field.event_generate("<Button-1>", x=3, y=3, when="tail")
@@ -103,16 +42,16 @@ def binding(clock, go_on):
 
 
 @own
-def command(clock, go_on):
+def command(clock):
     def on_click(what):
         assert what == "the order"
         with clock:
             time.sleep(LONG_S)  # culprit of on_click
-        root.after(1, then, clock, go_on)
+        drive.then(clock)
 
     button = tk.Button(root, name="send", text="send", command=partial(on_click, "the order"))
     button.pack()
-    go_on()
+    drive.go_on()
     yield
     clock.before()
     # As the class's bindings do in the end. By events of the mouse it is a click only if none of the server's
@@ -123,11 +62,11 @@ def command(clock, go_on):
 
 
 @own
-def when_idle(clock, go_on):
+def when_idle(clock):
     def refresh():
         with clock:
             time.sleep(LONG_S)  # culprit of refresh
-        root.after(1, then, clock, go_on)
+        drive.then(clock)
 
     clock.before()
     root.after_idle(refresh)
@@ -135,7 +74,7 @@ def when_idle(clock, go_on):
 
 
 @own
-def trace(clock, go_on):
+def trace(clock):
     def changed(*names):
         assert len(names) == 3
         with clock:
@@ -143,7 +82,7 @@ def trace(clock, go_on):
 
     def call():
         variable.set("new")
-        root.after(1, then, clock, go_on)
+        drive.then(clock)
 
     variable = tk.StringVar(root)
     variable.trace_add("write", changed)
@@ -156,11 +95,11 @@ def trace(clock, go_on):
 
 
 @own
-def after_that_sleeps(clock, go_on):
+def after_that_sleeps(clock):
     def call():
         with clock:
             root.after(int(LONG_S * 1000))  # culprit of after_that_sleeps
-        root.after(1, then, clock, go_on)
+        drive.then(clock)
 
     clock.before()
     root.after(1, call)
@@ -168,7 +107,7 @@ def after_that_sleeps(clock, go_on):
 
 
 @own
-def file_handler(clock, go_on):
+def file_handler(clock):
     """Tcl calls it with no wrapper of tkinter's around it."""
 
     def readable(file, mask):
@@ -176,11 +115,11 @@ def file_handler(clock, go_on):
         root.tk.deletefilehandler(reading)
         with clock:
             time.sleep(LONG_S)  # culprit of readable
-        root.after(1, then, clock, go_on)
+        drive.then(clock)
 
     reading, writing = os.pipe()
     root.tk.createfilehandler(reading, tk.READABLE, readable)
-    go_on()
+    drive.go_on()
     yield
     clock.before()
     os.write(writing, b"x")
@@ -189,58 +128,8 @@ def file_handler(clock, go_on):
     os.close(writing)
 
 
-# ---- loops inside callbacks ---------------------------------------------------------------------
-
-
 @own
-def in_a_dialog(clock, go_on):
-    """A modal dialog's own loop runs the block; the dialog stays for longer than it."""
-
-    def inside():
-        with clock:
-            time.sleep(LONG_S)  # culprit of inside
-        root.after(1, arrive)
-
-    def arrive():
-        clock.after()
-        root.after(200, dialog.destroy)
-
-    def opens():
-        root.after(200, begin)
-        root.wait_window(dialog)
-        go_on()
-
-    def begin():
-        clock.before()
-        root.after(1, inside)
-
-    dialog = tk.Toplevel(root)
-    root.after(1, opens)
-    yield
-
-
-@own
-def after_a_dialog(clock, go_on):
-    """What a command does when its dialog is closed is the command's."""
-
-    def opens():
-        root.after(200, closes)
-        root.wait_window(dialog)
-        with clock:
-            time.sleep(LONG_S)  # culprit of opens
-        root.after(1, then, clock, go_on)
-
-    def closes():
-        clock.before()
-        dialog.destroy()
-
-    dialog = tk.Toplevel(root)
-    root.after(1, opens)
-    yield
-
-
-@own
-def after_update(clock, go_on):
+def after_update(clock):
     def steps():
         for _ in range(10):
             time.sleep(0.02)
@@ -249,63 +138,25 @@ def after_update(clock, go_on):
         root.update()
         with clock:
             time.sleep(LONG_S)  # culprit of steps
-        root.after(1, then, clock, go_on)
+        drive.then(clock)
 
     root.after(1, steps)
     yield
 
 
-@own
-def burst(clock, go_on):
-    def short():
-        began = time.perf_counter_ns()
-        while time.perf_counter_ns() - began < 500_000:
-            pass
-        longest[0] = max(longest[0], time.perf_counter_ns() - began)
+class Inner:
+    """A modal dialog."""
 
-    longest = [0]
-    for _ in range(600):
-        root.after(1, short)
-    root.after(1, then, clock, go_on)
-    time.sleep(0.005)  # all of them are due: Tk calls them in one turn
-    clock.before()
-    yield
-    clock.facts["longest_callback_ns"] = longest[0]
+    def __init__(self):
+        self._dialog = tk.Toplevel(root)
+        self.end = self._dialog.destroy
 
-
-# ---- all of them --------------------------------------------------------------------------------
-
-
-def all_kinds(names, truth):
-    for name in names:
-        clock = BlockClock(name)
-        drive = OWN.get(name)
-        if drive is not None:
-            yield from drive(clock, driver.go_on)
-        else:
-            yield from by_after(blocks.KINDS[name][1], clock, driver.go_on)
-        truth.append(clock.facts)
-        gc.collect(0)
-        driver.go_on()
-        yield
-    root.destroy()
-
-
-def fail(*error):
-    """Nobody would go on."""
-    traceback.print_exception(*error)
-    os._exit(1)
+    def run(self):
+        root.wait_window(self._dialog)
 
 
 if __name__ == "__main__":
-    truth_file, blocks.FOLDER = Path(sys.argv[2]), Path(sys.argv[3])
-    sys.path.append(sys.argv[3])
-    blocks.HELPER.submit(int).result()  # to start a thread is to wait until it runs: not in the loop
-    gc.disable()  # collections come when `collection` says so
-    truth = []
     root = tk.Tk()
     root.report_callback_exception = fail
-    driver = Driver(all_kinds(sys.argv[4:], truth))
-    driver.go_on()
-    root.mainloop()
-    truth_file.write_text(json.dumps(truth))
+    drive.later, drive.inner = later, Inner
+    drive.main(sys.argv[2], sys.argv[3], sys.argv[4:], root.mainloop, root.destroy)

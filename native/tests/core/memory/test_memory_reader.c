@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -108,6 +110,34 @@ TEST(after_a_fork_a_process_reads_itself)
     close(told[1]);
     CHECK(waitpid(child, NULL, 0) == child);
     lc_memory_reader_close(&reader);
+}
+
+static atomic_bool over;
+
+static void *keep_reading(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&over)) {
+        uint64_t value = 5, copy = 5;
+        CHECK(!lc_read(&reader, (uint64_t)(uintptr_t)&value, &copy, sizeof copy) || copy == 5);
+        CHECK(copy == 5);
+    }
+    return NULL;
+}
+
+/* A thread without the GIL may name what it has just ended while the engine stops and the next one starts. */
+TEST(what_another_thread_reads_with_comes_and_goes)
+{
+    enum { TIMES = 20000 };
+    pthread_t thread;
+    lc_memory_reader_close(&reader);
+    CHECK(pthread_create(&thread, NULL, keep_reading, NULL) == 0);
+    for (int i = 0; i < TIMES; i++) {
+        CHECK(lc_memory_reader_open(&reader, getpid()) == LC_READER_VM_WRITEV);
+        lc_memory_reader_close(&reader);
+    }
+    atomic_store(&over, true);
+    CHECK(pthread_join(thread, NULL) == 0);
 }
 
 int main(void) { return run_tests(); }

@@ -42,6 +42,45 @@ TEST(a_callback_past_the_delay_is_sampled_and_forgotten)
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0);
 }
 
+/* Long enough that no host can be late for them. */
+enum { LONG_DELAY_MS = 20000, LONG_TICK_MS = 35000 };
+
+static uint64_t look_at_work_of(uint64_t ms)
+{
+    const uint64_t delay = LC_LOAD(s.lane->sample_delay), tick = s.watchdog.settings.tick_ns;
+    LC_STORE(s.lane->sample_delay, delay * (LONG_DELAY_MS / DELAY_MS));
+    s.watchdog.settings.tick_ns = LONG_TICK_MS * (uint64_t)MS;
+    const uint64_t now = lc_now_ns();
+    begin_callback(7);
+    age_callback(&s, ms);
+    const uint64_t again = lc_watchdog_look(&s.watchdog, now);
+    LC_STORE(s.lane->sample_delay, delay);
+    s.watchdog.settings.tick_ns = tick;
+    LC_RELEASE(s.lane->turn_begin, lc_now_ticks()); /* it was no stall */
+    LC_RELEASE(s.lane->begin, lc_now_ticks());
+    end_work();
+    return (again - now) / MS;
+}
+
+TEST(work_that_has_just_begun_is_looked_at_again_after_a_tick)
+{
+    const uint64_t again = look_at_work_of(0);
+    CHECK(again >= LONG_TICK_MS - 1 && again < LONG_TICK_MS + 10000);
+}
+
+TEST(work_that_goes_on_is_looked_at_again_after_the_delay)
+{
+    const uint64_t again = look_at_work_of(8000);
+    CHECK(again >= LONG_DELAY_MS - 8001 && again < LONG_DELAY_MS);
+}
+
+TEST(the_tick_is_below_two_fifths_of_the_threshold)
+{
+    CHECK(lc_watchdog_tick_ns(100, 20) == 35);
+    CHECK(lc_watchdog_tick_ns(100, 10) == 10); /* asked for */
+    CHECK(lc_watchdog_tick_ns(100, 60) == 60);
+}
+
 TEST(a_callback_past_the_threshold_is_a_stall_while_it_lasts)
 {
     begin_callback(7);

@@ -1,5 +1,5 @@
-/* The watchdog's own thread against program threads at full speed, and a drain that frees slots: under the thread
- * sanitizer no race, and no stall is lost without being counted. Parking and waking, too. */
+/* The watchdog's own thread against program threads at full speed, and a drain that frees slots, or a keeper that takes what is
+ * in them: under the thread sanitizer no race, and no stall is lost without being counted. Parking and waking, too. */
 #include <pthread.h>
 #include <signal.h>
 
@@ -47,12 +47,31 @@ static uint64_t free_ended_slots(void)
     return freed;
 }
 
+/* As a keeper does, which cannot move a state. The serial comes first: a state that is loaded after it is no earlier stall's. */
+static uint64_t take_ended_slots(void)
+{
+    uint64_t taken = 0;
+    const uint64_t used = LC_ACQUIRE(s.flight.header->sections[LC_SECTION_SLOTS].used);
+    for (uint64_t i = 0; i < used; i++) {
+        const lc_slot *it = lc_flight_slot(&s.flight, i);
+        const uint64_t serial = LC_ACQUIRE(it->serial);
+        if (LC_LOAD(s.flight.keeper->taken[i]) != serial && LC_ACQUIRE(it->state) == LC_SLOT_ENDED) {
+            CHECK(LC_LOAD(it->serial) == serial && LC_LOAD(it->end_ns) > LC_LOAD(it->begin_ns));
+            LC_RELEASE(s.flight.keeper->taken[i], serial);
+            taken++;
+        }
+    }
+    return taken;
+}
+
+static uint64_t (*empty_slots)(void);
+
 static void *drain_thread(void *unused)
 {
     (void)unused;
     while (!atomic_load(&over)) {
         const uint32_t seen = atomic_load_explicit(&s.watchdog.news, memory_order_acquire);
-        atomic_fetch_add(&drained, free_ended_slots());
+        atomic_fetch_add(&drained, empty_slots());
         lc_bell_wait(&s.watchdog.news, seen, lc_now_ns() + 5000000u);
     }
     return NULL;
@@ -64,9 +83,18 @@ static void stop_watchdog(void)
     CHECK(lc_life_stops_by(&s.watchdog.life, LC_NO_DEADLINE) && lc_life_is(&s.watchdog.life, LC_LIFE_OVER));
 }
 
-static void every_stall_is_taken_or_counted(void)
+static void every_stall_is_taken_or_counted(lc_taker taker)
 {
     pthread_t programs[THREADS], drain;
+    stage_open(&s);
+    lanes[0] = s.lane;
+    for (uint64_t i = 1; i < THREADS; i++) {
+        lanes[i] = stage_lane(&s, i);
+    }
+    LC_STORE(s.flight.header->takes, taker);
+    empty_slots = taker == LC_TAKES_KEEPER ? take_ended_slots : free_ended_slots;
+    atomic_store(&over, false);
+    atomic_store(&drained, 0);
     CHECK(lc_watchdog_start(&s.watchdog) == 0);
     CHECK(pthread_create(&drain, NULL, drain_thread, NULL) == 0);
     for (int i = 0; i < THREADS; i++) {
@@ -80,7 +108,7 @@ static void every_stall_is_taken_or_counted(void)
     lc_bell_ring(&s.watchdog.news);
     pthread_join(drain, NULL);
     const uint64_t recorded = counted(&s, LC_COUNTER_stalls_recorded);
-    CHECK(atomic_load(&drained) + free_ended_slots() == recorded);
+    CHECK(atomic_load(&drained) + empty_slots() == recorded);
     CHECK(recorded + counted(&s, LC_COUNTER_stalls_dropped_no_slot) +
               counted(&s, LC_COUNTER_stalls_dropped_ring_full) ==
           (uint64_t)THREADS * (ROUNDS / STALL_EVERY));
@@ -199,12 +227,9 @@ static void one_without_time_to_stop_goes_on(void)
 int main(void)
 {
     CHECK(pipe(disk) == 0 && pipe(noticed) == 0);
-    stage_open(&s);
-    lanes[0] = s.lane;
-    for (uint64_t i = 1; i < THREADS; i++) {
-        lanes[i] = stage_lane(&s, i);
-    }
-    every_stall_is_taken_or_counted();
+    every_stall_is_taken_or_counted(LC_TAKES_KEEPER);
+    stage_close(&s);
+    every_stall_is_taken_or_counted(LC_TAKES_DRAIN);
     a_begin_wakes_a_parked_watchdog();
     libraries_take_nothing_from_its_stack();
     only_its_own_faults_reach_it();

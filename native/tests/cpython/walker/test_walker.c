@@ -174,6 +174,23 @@ TEST(test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_next)
     }
 }
 
+static void dies_before_each_read(made_up_memory *m)
+{
+    (void)m;
+    lc_deaths_add(&deaths, code_at(1));
+}
+
+/* Its words, and what they point to, can look the same in all readings: freed memory does, and the next object's. */
+TEST(test_code_that_dies_between_the_readings_is_not_given_out)
+{
+    open_source_that_counts(version, 4);
+    memory.before_read = dies_before_each_read;
+    CHECK(walk() == LC_WALK_OK && stack.inner_cut && stack.count == 1 && is_named(&stack.frames[0], "first"));
+    memory.before_read = NULL;
+    CHECK(walk() == LC_WALK_OK && !stack.inner_cut && stack.count == 4 && is_named(&stack.frames[2], "second"));
+    lc_cpython_source_close(&source);
+}
+
 TEST(test_readings_that_agree_once_are_not_enough_to_trust)
 {
     open_source_that_counts(version, 1);

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
-from loopcanary.cli.settings import given, loaded, settings_options
+from loopcanary.cli.options import given
+from loopcanary.cli.refusals import BAD_USE, NOTHING_FOUND, refuse
+from loopcanary.cli.settings import loaded, settings_options
 from loopcanary.cli.words import Number, Word
 from loopcanary.model.outside import Attached, Detached, Unseen
 from loopcanary.words.commands import reading

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output
+from loopcanary.cli.refusals import NOTHING_FOUND, refuse
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.words import Word
 from loopcanary.ui.sources import as_one

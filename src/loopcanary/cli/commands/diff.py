@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option
 from loopcanary.cli.opening import opened, reads_stores
+from loopcanary.cli.refusals import NOTHING_FOUND, refuse
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Number, Word
 from loopcanary.model.search import IssueQuery

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
+from loopcanary.cli.refusals import BAD_USE, NOTHING_FOUND, refuse
 from loopcanary.cli.words import Number
 
 

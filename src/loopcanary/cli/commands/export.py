@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import NotFoundError, refuse
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output, output_option
+from loopcanary.cli.refusals import NotFoundError, refuse
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.exporters import Exported, Format, Program, find, names
 from loopcanary.model import IssueKind, Stall
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from loopcanary.protocols.stores import IssueStore
 
 
-class _FormatName(click.ParamType[Format]):
+class _FormatName(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """The name of a format, ours or a third party's."""
 
     name = "format"
@@ -54,8 +54,8 @@ class _FormatName(click.ParamType[Format]):
 def command(*, stores: tuple[Path, ...], form: Format, output: str, kind: str, **asked: Any) -> int:
     """Write stalls in the formats of other tools.
 
-    Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl). All
-    weights are stalled time. docs/export.md has an example of each.
+    Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl,
+    matrix). All weights are stalled time. docs/export.md has an example of each.
     """
     if output == STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")

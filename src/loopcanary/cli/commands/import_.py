@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli import refuse
 from loopcanary.cli.opening import store_option
+from loopcanary.cli.refusals import refuse
 from loopcanary.registry import IMPORTERS, REGISTRY
 from loopcanary.words.text import count_of
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import BAD_USE, NOTHING_FOUND, reader_left, refuse
+from loopcanary.cli.aside import go_aside
 from loopcanary.cli.ending import End
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
-from loopcanary.cli.settings import given, loaded
+from loopcanary.cli.options import given
+from loopcanary.cli.refusals import BAD_USE, NOTHING_FOUND, reader_left, refuse
+from loopcanary.cli.settings import loaded
 from loopcanary.cli.words import Number, Word
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from loopcanary.assembly.notify import NotifyOrder
-    from loopcanary.model import Config
     from loopcanary.notifications.notice import Notice
     from loopcanary.notifications.outlet import Receiver
 
@@ -87,6 +87,7 @@ def command(
     when its output is closed.
     """
     from loopcanary.assembly.notify import NotifyOrder
+    from loopcanary.notifications.receivers import UnusableWayError, receiver_of
 
     config = loaded(given(settings))
     chosen = {name for name, is_on in (("desktop", desktop), ("webhook", webhook), ("bell", bell)) if is_on}
@@ -94,8 +95,8 @@ def command(
     receivers: list[Receiver] = []
     for way in sorted(ways - {"bell"}):
         try:
-            receivers.append(_receiver(way, config))
-        except _UnusableError as error:
+            receivers.append(receiver_of(way, config))
+        except UnusableWayError as error:
             status = refuse(str(error))
             if beside is None:
                 return status
@@ -110,30 +111,8 @@ def command(
     since_wall_ns = time.time_ns() if since is None else since
     wishes = NotifyOrder(config=config, receivers=receivers, beside=beside, since_wall_ns=since_wall_ns)
     if beside is not None:
-        _go_aside()
+        go_aside()
     return _follow(stores, wishes, rings="bell" in ways)
-
-
-class _UnusableError(Exception):
-    """A way that was asked for cannot be gone."""
-
-
-def _receiver(way: str, config: Config) -> Receiver:
-    if way == "desktop":
-        from loopcanary.notifications.desktop import Desktop
-        from loopcanary.notifications.desktop_session import obstacle
-
-        problem = obstacle()
-        if problem is not None:
-            raise _UnusableError(problem)
-        return Desktop()
-    from loopcanary.notifications.address import AddressError, read
-    from loopcanary.notifications.webhook import Webhook
-
-    try:
-        return Webhook(read(os.environ, config.webhook_file)[0])
-    except AddressError as error:
-        raise _UnusableError(f"webhook: {error}") from None
 
 
 def _leave_word(stores: tuple[Path, ...], way: str, problem: str) -> None:
@@ -207,14 +186,3 @@ def _follow(named: tuple[Path, ...], wishes: NotifyOrder, *, rings: bool) -> int
 def _ring() -> None:
     if sys.stderr.isatty():
         click.echo("\a", nl=False, err=True)
-
-
-def _go_aside() -> None:
-    """A program started us: nothing of its terminal, folder and open files is ours."""
-    with suppress(OSError):
-        os.chdir("/")
-    if hasattr(os, "setsid"):
-        with suppress(OSError):
-            os.setsid()
-    with suppress(OSError, ValueError):
-        os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 65_536))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from loopcanary.cli import NotFoundError
 from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import opened, reads_stores
+from loopcanary.cli.refusals import NotFoundError
 from loopcanary.cli.selecting import ambiguity, bugs_like, ids_like
 from loopcanary.cli.words import Word
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery

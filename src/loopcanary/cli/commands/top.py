@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.opening import found_stores, reads_stores
+from loopcanary.cli.refusals import NOTHING_FOUND, refuse
 from loopcanary.cli.words import Number, Word
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ _NO_TEXTUAL = (
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--filter", "words", type=Word(), metavar="TEXT", help="Only lines with these words.")
 @click.option(
-    "--all", "everything", is_flag=True, help="Also loops that are gone, and processes killed long ago."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also loops that are gone, and processes that ended a while ago.",
 )
 @click.option(
     "--theme",

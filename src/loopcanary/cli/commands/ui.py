@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli import refuse
 from loopcanary.cli.formats import current_folder
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
+from loopcanary.cli.refusals import refuse
 from loopcanary.cli.words import Number
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _look(store: OneStore) -> Sight:
         # Another user's store can be read all the same.
         wrong = f"what dead processes left was not taken in: {error}"
         return Sight(trouble=(wrong, *store.maintenance.unreadable()), notices=_taken(store.notices))
-    store.overlay(found.running, found.ongoing)
+    store.overlay(found.running, [*found.ongoing, *found.starts])
     return Sight(
         running=tuple(found.running),
         ongoing=tuple(found.ongoing),

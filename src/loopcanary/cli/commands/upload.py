@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import NotFoundError
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
 from loopcanary.cli.opening import opened, reads_stores
+from loopcanary.cli.refusals import NotFoundError
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.times import Duration, Size
 from loopcanary.words.text import count_of

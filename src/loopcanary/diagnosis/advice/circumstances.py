@@ -6,11 +6,11 @@ import re
 from heapq import nlargest
 from operator import itemgetter
 
+from loopcanary.diagnosis.advice.growing import is_growing_text
 from loopcanary.diagnosis.advice.holding import find_block
 from loopcanary.diagnosis.advice.plain import find_plain
 from loopcanary.diagnosis.advice.setting import ABOUT_NO_CALL, Setting
 from loopcanary.diagnosis.case import StallCase
-from loopcanary.diagnosis.causes.marks import last_name, released_gil
 from loopcanary.diagnosis.causes.native import QUICK_CALLS
 from loopcanary.diagnosis.causes.sleep import SLEEPING_CALLS
 from loopcanary.diagnosis.causes.verdict import Finding, Verdict
@@ -21,6 +21,7 @@ from loopcanary.diagnosis.code.ownership import module_name
 from loopcanary.diagnosis.code.stack_frames import Placed
 from loopcanary.diagnosis.culprit.polling import Polling
 from loopcanary.diagnosis.culprit.suspect import Suspect
+from loopcanary.diagnosis.samples.marks import last_name, released_gil
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import weigh_stacks
 from loopcanary.diagnosis.title import short_place
@@ -178,6 +179,8 @@ def _topic_of_loop(observation: Observation, suspect: Suspect) -> str | None:
     line = site.source or ""
     if _CLOCK.match(line):
         return "busy-wait"
+    if is_growing_text(suspect, observation.sites):
+        return "growing-text"
     header = blocks[0][1] if blocks else ""
     tried = line.startswith("try:") or header.startswith("try:")
     failed = line.startswith("except") or header.startswith("except")

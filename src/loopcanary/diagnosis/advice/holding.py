@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.diagnosis.causes.marks import last_name
 from loopcanary.diagnosis.code.call_sites import header_end
 from loopcanary.diagnosis.code.ownership import Owner
 from loopcanary.diagnosis.code.stack_frames import NO_STACK, PlacedFrame
 from loopcanary.diagnosis.culprit.blocker import STEADY_SHARE
+from loopcanary.diagnosis.samples.marks import last_name
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.diagnosis.title import short_place

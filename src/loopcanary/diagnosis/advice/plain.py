@@ -35,7 +35,7 @@ def find_plain(culprit: PlacedFrame, above: Placed, sites: CallSites) -> Plain |
         return Plain(function=called_back)
     return Plain(
         function=function,
-        may_await=not function.startswith(("<", "__")) and not _is_called_back(function, callers, sites),
+        may_await=_may_await(function, callers[:index], sites.of(callers[0]).text or ""),
         has_callers=bool(index),
         coroutine=coroutine.function.name,
         at=short_place(coroutine.shown.file, coroutine.shown.line),
@@ -48,10 +48,13 @@ def _can_await(view: PlacedFrame) -> bool:
     return bool(view.frame.code_flags & _AWAITS)
 
 
-def _is_called_back(function: str, callers: list[PlacedFrame], sites: CallSites) -> bool:
-    """Whether its caller hands it to what calls it: `sorted(rows, key=score)`."""
-    text = sites.of(callers[0]).text or ""
-    return re.search(rf"[(,= ]{re.escape(function)}\b(?!\()", text) is not None
+def _may_await(function: str, callers: list[PlacedFrame], call: str) -> bool:
+    """Whether it can be made an `async def`. `callers`: those below the coroutine, which would become one as
+    well; `call`: the text of the first one's call."""
+    if function.startswith(("<", "__")) or any(view.owner is not Owner.OWN for view in callers):
+        return False
+    # Its caller may hand it to what calls it: `sorted(rows, key=score)`.
+    return re.search(rf"[(,= ]{re.escape(function)}\b(?!\()", call) is None
 
 
 def _is_repeated(loop: tuple[str, ...]) -> bool:

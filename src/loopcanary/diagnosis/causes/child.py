@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.causes.marks import (
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import Role
+from loopcanary.diagnosis.samples.marks import (
     call_sentence,
     certainty,
     child_words,
@@ -10,8 +12,6 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.causes.verdict import Finding
-from loopcanary.diagnosis.code.stack_frames import Role
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import CHILD_CALLS, READ_CALLS, WAIT_CALLS, WRITE_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.causes.marks import (
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import PlacedFrame
+from loopcanary.diagnosis.samples.marks import (
     call_sentence,
     certainty,
     last_name,
@@ -13,10 +15,8 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.causes.outside_events import outside_topic, waits_for_event
-from loopcanary.diagnosis.causes.verdict import Finding
-from loopcanary.diagnosis.code.stack_frames import PlacedFrame
 from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.outside_events import outside_topic, waits_for_event
 from loopcanary.diagnosis.samples.syscalls import FILE_CALLS, STREAM_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, TargetKind

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.causes.marks import (
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import Role
+from loopcanary.diagnosis.samples.marks import (
     call_sentence,
     in_file,
     last_name,
@@ -10,8 +12,6 @@ from loopcanary.diagnosis.causes.marks import (
     slept_in,
     target_words,
 )
-from loopcanary.diagnosis.causes.verdict import Finding
-from loopcanary.diagnosis.code.stack_frames import Role
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.causes.marks import last_name
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.ledger import overlap_ns
+from loopcanary.diagnosis.samples.marks import last_name
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, Collection

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from loopcanary.diagnosis.causes.dns import resolves
-from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences
 from loopcanary.diagnosis.causes.lock import looks_like_lock
 from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.culprit.holders import find_holders, holder_sentences
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import FUTEX_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample

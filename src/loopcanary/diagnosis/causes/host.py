@@ -15,6 +15,9 @@ _IDLE_SHARE = 0.2
 _WORTH_SAYING = 0.1
 """Every thread waits a little for its CPU."""
 
+_CROWDED = 0.9
+"""Share of all cores that was busy: who did not run may have had none."""
+
 _THROTTLED = "throttled"
 _FROZEN = "frozen"
 
@@ -39,7 +42,7 @@ def find_host(observation: Observation) -> Finding | None:
     return Finding(
         cause=Cause.HOST,
         share=share,
-        confidence=0.9 if stopped or queued >= _WORTH_SAYING else 0.8 if frozen >= _WORTH_SAYING else 0.7,
+        confidence=_confidence(observation, stopped, queued, frozen),
         evidence=tuple(_sentences(observation, stopped, starved)),
         explained=explained,
         topic=title if title in (_THROTTLED, _FROZEN) else None,
@@ -47,6 +50,16 @@ def find_host(observation: Observation) -> Finding | None:
         blameless=True,
         yields=_rest_ns(observation, share) > observation.evidence.threshold_ns,
     )
+
+
+def _confidence(
+    observation: Observation, stopped: tuple[WeighedSample, ...], queued: float, frozen: float
+) -> float:
+    if stopped or queued >= _WORTH_SAYING:
+        return 0.9
+    if frozen < _WORTH_SAYING:
+        return 0.7
+    return 0.4 if _may_have_queued(observation) else 0.8
 
 
 def _rest_ns(observation: Observation, share: float) -> float:
@@ -125,9 +138,17 @@ def _throttled_ns(observation: Observation) -> int:
 def _title(observation: Observation, stopped: tuple[WeighedSample, ...], queued: float, frozen: float) -> str:
     if _throttled_ns(observation) >= _WORTH_SAYING * observation.duration_ns:
         return _THROTTLED
-    if (stopped and observation.share(stopped) >= queued) or frozen > max(queued, _WORTH_SAYING):
+    if stopped and observation.share(stopped) >= queued:
         return _FROZEN
-    return "host"
+    is_frozen = frozen > max(queued, _WORTH_SAYING) and not _may_have_queued(observation)
+    return _FROZEN if is_frozen else "host"
+
+
+def _may_have_queued(observation: Observation) -> bool:
+    """Whether the thread may have waited for a core all the time, for all that was seen."""
+    around = observation.surroundings
+    is_crowded = around is not None and (around.system_cpu or 0.0) >= _CROWDED
+    return observation.ledger.run_queue_ns is None and is_crowded
 
 
 def _sentences(
@@ -137,7 +158,8 @@ def _sentences(
     if stopped:
         yield say("stopped", some=observation.of_all(stopped))
     if frozen_ns:
-        yield say("frozen-starved" if waited_ns >= frozen_ns else "frozen-stopped", lasted=frozen_ns)
+        unknown = "frozen-either" if _may_have_queued(observation) else "frozen-stopped"
+        yield say("frozen-starved" if waited_ns >= frozen_ns else unknown, lasted=frozen_ns)
     if starved:
         yield say("starved", some=observation.of_all(starved))
     if waited_ns:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences, waiter_sentences
-from loopcanary.diagnosis.causes.marks import slept_in
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame, Role
+from loopcanary.diagnosis.culprit.holders import find_holders, holder_sentences, waiter_sentences
+from loopcanary.diagnosis.samples.marks import slept_in
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, Holder

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences, waiter_sentences
-from loopcanary.diagnosis.causes.marks import (
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.call_sites import CallSite
+from loopcanary.diagnosis.culprit.holders import find_holders, holder_sentences, waiter_sentences
+from loopcanary.diagnosis.samples.marks import (
     call_sentence,
     certainty,
     in_file,
@@ -14,8 +16,6 @@ from loopcanary.diagnosis.causes.marks import (
     last_name,
     sleep_sentence,
 )
-from loopcanary.diagnosis.causes.verdict import Finding
-from loopcanary.diagnosis.code.call_sites import CallSite
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import FUTEX_CALLS, LOCK_CALLS, LOCK_COMMANDS
 from loopcanary.diagnosis.samples.views import WeighedSample

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released_gil
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame
+from loopcanary.diagnosis.samples.marks import call_sentence, last_name, released_gil
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, GilState

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.causes.marks import (
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.marks import (
     call_sentence,
     certainty,
     in_file,
@@ -10,9 +11,8 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.causes.outside_events import waits_for_event
-from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.outside_events import waits_for_event
 from loopcanary.diagnosis.samples.syscalls import FILE_CALLS, NETWORK_CALLS, STREAM_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, TargetKind

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.causes.marks import call_sentence, certainty, last_name, sleep_sentence
 from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.marks import call_sentence, certainty, last_name, sleep_sentence
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import POLL_CALLS, SELECT_CALLS, SLEEP_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample

@@ -6,14 +6,14 @@ and advice say what it is.
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.causes.marks import (
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.marks import (
     call_sentence,
     certainty,
     last_name,
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import READ_CALLS, WAIT_CALLS, WRITE_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample

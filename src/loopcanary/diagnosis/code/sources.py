@@ -40,14 +40,17 @@ class FileSources:
     one has changed. For names that are no files (`<string>`, notebook cells): what linecache was given.
     Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str = "") -> None:
+        """`root`: of the file system that the names are of; empty: this process's."""
+        self._root = root
         self._lock = threading.Lock()
         self._kept: dict[str, tuple[tuple[int, int, int], SourceLines]] = {}
 
     def read(self, file: str) -> SourceLines | None:
         """The text of a file as it is now. One stat where it is kept."""
         if file.startswith("<"):
-            return _from_linecache(file)
+            return None if self._root else _from_linecache(file)
+        file = f"{self._root}{file}"
         try:
             archive, facts = _look(file)
         except (OSError, ValueError):

@@ -1,8 +1,9 @@
 """uvicorn: how long a request takes from its bytes' arrival to the first byte of its answer, and how much of
 that it waited for the loop.
 
-The engine times the answers of all servers (native/core/answers/answers.h), but knows neither tasks nor
-routes: of uvicorn's requests on TCP, in clear and behind TLS, more is known here.
+The engine times the answers of all servers in clear (native/core/answers/answers.h), but knows neither
+tasks nor routes: of uvicorn's requests on TCP it is told. Those behind TLS are timed here, and all of them
+where the engine is the portable one.
 
 Handling begins with the first step of the request's task. What it waits for the loop later on, at its own
 awaits, is not told apart from its handling.
@@ -11,15 +12,14 @@ awaits, is not told apart from its handling.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from functools import update_wrapper
+from functools import partial
 from types import FunctionType
 from typing import Any
 
-from loopcanary.integrations.answer_times import AnswerTraces, Times, can_tell, is_tcp, times_now
+from loopcanary.integrations.answer_times import AnswerTraces, Times, can_tell, times_now
 from loopcanary.integrations.patches import Patches
-from loopcanary.integrations.telling import Telling
+from loopcanary.integrations.telling import ServingEngine, Telling, method_word
 
 _PROTOCOLS = ("H11Protocol", "HttpToolsProtocol")
 _IMPLEMENTATIONS = ("uvicorn.protocols.http.h11_impl", "uvicorn.protocols.http.httptools_impl")
@@ -30,25 +30,67 @@ def patch(patches: Patches, tell: Telling) -> None:
     if not can_tell():
         return
     answers = _UvicornAnswers(AnswerTraces(tell, "requests"))
+    engine = tell.engine
     for name in _IMPLEMENTATIONS:
-        cycle: Any = getattr(sys.modules.get(name), "RequestResponseCycle", None)
-        if cycle is not None and patches.wrap(cycle, "run_asgi", answers.around_request):
-            _keep_from_engine(patches, sys.modules[name], tell.answers_elsewhere)
+        module: Any = sys.modules.get(name)
+        cycle: Any = getattr(module, "RequestResponseCycle", None)
+        if cycle is None:
+            continue
+        if engine is None:
+            patches.wrap(cycle, "run_asgi", answers.around_request)
+        elif patches.wrap(cycle, "run_asgi", partial(_around_timed, answers, tell, engine)):
+            _look_for_tls(patches, module, engine)
 
 
-def _keep_from_engine(
-    patches: Patches, module: Any, answers_elsewhere: Callable[[int], object] | None
-) -> None:
-    """Answers are timed once."""
-    if answers_elsewhere is None:
-        return
+def _around_timed(answers: _UvicornAnswers, tell: Telling, engine: ServingEngine, original: Any) -> Any:
+    """The engine times requests in clear, and only those that it does come here: their handling begins with
+    the task, and their scene is known when they are answered."""
+    answer_handled, answer_named, scene_now = engine.answer_handled, engine.answer_named, tell.scene_now
+
+    async def handle(cycle: Any, app: Any, fd: int) -> None:
+        answer_handled(fd)
+
+        async def named_app(scope: Any, receive: Any, send: Any) -> Any:
+            is_named = False
+
+            def named_send(message: Any) -> Any:
+                nonlocal is_named
+                if not is_named:
+                    is_named = True
+                    answer_named(fd, scene_now() or method_word(scope.get("method")))
+                return send(message)
+
+            return await app(scope, receive, named_send)
+
+        await original(cycle, named_app)
+
+    def timed(cycle: Any, app: Any, fd: int) -> Any:
+        with suppress(Exception):  # a connection that is gone; another transport
+            if fd < 0:
+                return (
+                    answers.timed(original, cycle, app) if _is_tls(cycle.transport) else original(cycle, app)
+                )
+            if cycle.transport.get_extra_info("socket").fileno() == fd:
+                return handle(cycle, app, fd)
+        return original(cycle, app)
+
+    engine.asgi_root(original)
+    engine.asgi_root(handle)
+    return engine.answers_gate(original, timed)
+
+
+def _is_tls(transport: Any) -> bool:
+    return transport.get_extra_info("sslcontext") is not None
+
+
+def _look_for_tls(patches: Patches, module: Any, engine: ServingEngine) -> None:
+    """What the engine reads of such a connection is no HTTP."""
 
     def around_connection(original: FunctionType) -> Any:
         def connection_made(self: Any, transport: Any) -> None:
-            with suppress(Exception):  # a connection that is gone; another transport
-                connection = transport.get_extra_info("socket")
-                if is_tcp(connection):
-                    answers_elsewhere(connection.fileno())
+            with suppress(Exception):  # another transport
+                if _is_tls(transport):
+                    engine.answers_behind_tls()
             original(self, transport)
 
         return connection_made
@@ -68,20 +110,20 @@ class _UvicornAnswers:
     def around_request(self, original: FunctionType) -> Any:
         """The task's whole work. A request that is not timed is left as it is. Nothing is stored in the cycle
         of one that is: attributes of its own would cost CPython's specialization for the class."""
-        is_due = self._traces.is_due
-
-        async def timed(cycle: Any, app: Any) -> None:
-            try:
-                times = times_now(cycle.transport.get_extra_info("socket"))
-            except Exception:  # noqa: BLE001 - a connection that is gone; another transport
-                times = None
-            await original(cycle, app if times is None else self._around_app(cycle, app, times))
+        is_due, timed = self._traces.is_due, self.timed
 
         def run_asgi(self_: Any, app: Any) -> Any:
-            return timed(self_, app) if is_due() else original(self_, app)
+            return timed(original, self_, app) if is_due() else original(self_, app)
 
-        update_wrapper(timed, original)
         return run_asgi
+
+    async def timed(self, original: Any, cycle: Any, app: Any) -> None:
+        """The work of one that is timed."""
+        try:
+            times = times_now(cycle.transport.get_extra_info("socket"))
+        except Exception:  # noqa: BLE001 - a connection that is gone; another transport
+            times = None
+        await original(cycle, app if times is None else self._around_app(cycle, app, times))
 
     def _around_app(self, cycle: Any, app: Any, times: Times) -> Any:
         """The application, for this request; the first message of its answer counts."""

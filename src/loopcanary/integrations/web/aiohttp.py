@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from loopcanary.integrations.patches import Patches
-from loopcanary.integrations.telling import Telling, known_name, route_name
+from loopcanary.integrations.telling import Telling, known_names, route_name
 
 
 def patch(patches: Patches, tell: Telling) -> None:
@@ -33,7 +33,7 @@ def _around_request(original: FunctionType, tell: Telling) -> Any:
 
 
 def _around_search(original: FunctionType, tell: Telling) -> Any:
-    enter_scene = tell.enter_scene
+    enter_scene, known = tell.enter_scene, known_names.get
 
     async def resolve(self: Any, request: Any) -> Any:
         found = await original(self, request)
@@ -41,7 +41,7 @@ def _around_search(original: FunctionType, tell: Telling) -> Any:
             resource = found.route.resource
             if resource is not None:
                 method, path = request.method, resource.canonical
-                enter_scene(known_name((method, path)) or route_name(method, path))
+                enter_scene(known((method, path)) or route_name(method, path))
         except Exception:  # noqa: BLE001, S110 - other versions of other people's objects
             pass
         return found

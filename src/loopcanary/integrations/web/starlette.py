@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from loopcanary.integrations.patches import Patches
-from loopcanary.integrations.telling import Telling, known_name, route_name
+from loopcanary.integrations.telling import Telling, known_names, route_name
 
 _WEBSOCKET = "websocket"
 _mounted: ContextVar[str] = ContextVar("loopcanary_mounted", default="")
@@ -27,7 +27,7 @@ def around_route(original: FunctionType, tell: Telling) -> Any:
     # Each request comes here, and pays for the code and data that have gone cold since the one before: a name
     # that is known is found without a call of Python's.
     scene_now, enter_scene, back_to_scene = tell.scene_now, tell.enter_scene, tell.back_to_scene
-    known, mounted_now = known_name, _mounted.get
+    known, mounted_now = known_names.get, _mounted.get
 
     async def handle(self: Any, scope: Any, receive: Any, send: Any) -> None:
         before = scene_now()
@@ -43,7 +43,7 @@ def around_route(original: FunctionType, tell: Telling) -> Any:
         finally:
             back_to_scene(before)
 
-    return handle
+    return handle if tell.engine is None else tell.engine.asgi_route(original, handle, known_names, _mounted)
 
 
 def _around_mount(original: FunctionType, tell: Telling) -> Any:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.spelling import spelled
-from loopcanary.model.stall import Cause, Culprit, StallState, WeightedStack
+from loopcanary.model.stall import Cause, Culprit, Holder, Severity, StallState, WeightedStack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,31 @@ class IssueFacts:
         return ()
 
     @property
+    def holder(self) -> Holder | None:
+        """Who held what the thread waited for; None: the kind knows of none."""
+        return None
+
+    @property
+    def blamed_holder(self) -> Holder | None:
+        """The holder, where its code is the bug."""
+        return None
+
+    @property
+    def blamed(self) -> Culprit | None:
+        """The line to change."""
+        return self.culprit
+
+    @property
+    def confidence(self) -> float:
+        """How sure the cause is, from 0 to 1."""
+        return 1.0
+
+    @property
     def state(self) -> StallState:
-        """Always ended: only stalls are stored while they last."""
+        """Ended, unless the kind says otherwise."""
         return StallState.ENDED
+
+    @property
+    def severity(self) -> Severity:
+        """The lowest, unless the kind says otherwise."""
+        return Severity.STALL

@@ -29,9 +29,13 @@ class CallRow:
     """How many rows it is inside of."""
     count: int = 1
     """How many calls."""
+    calls: int = 0
+    """The same, as a stall's rows call it; filled in where it is 0."""
     total_ns: int
     self_ns: int
     """Without the calls inside it, as far as these were measured."""
+    open: bool = False
+    """One of the calls had not returned when the record ended."""
     is_dispatch: bool = False
     """The loop's own call, in which all of the work is: no key of any bug."""
 
@@ -48,6 +52,8 @@ class SlowMethod(ReportedFacts):
     """How many rows were not kept."""
     left_out_ns: int = 0
     """What these took by themselves."""
+    lost: int = 0
+    """At least so many begins and ends of calls were overwritten before they were read."""
     key: int | None = None
     """The row that the fingerprint is made of, as an index into `rows`; None: there is none."""
 

@@ -35,11 +35,26 @@ class PhaseKind(Enum):
     """Of the module that the phase is named after, and of what it imports."""
     READY = "ready"
     """Until the application itself is built."""
+    MAIN = "main-module"
+    """The main module, to its end."""
+    LISTENING = "listening"
+    """Until a socket listens."""
     TURN = "first-turn"
     IDLE = "first-idle"
     ANSWER = "first-answer"
     FRAME = "first-frame"
     OTHER = "other"
+
+
+class CodeOrigin(Enum):
+    """Where an imported module's code came from."""
+
+    COMPILED = "compiled"
+    """From its source: there was no compiled file, or none that could be used."""
+    CACHED = "cached"
+    """From a compiled file (.pyc)."""
+    OTHER = "other"
+    """It is built in, frozen or an extension; or nothing was loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +71,23 @@ class Phase:
     duration_ns: int
     self_ns: int
     """Without the phases inside it, kept or left out."""
+    origin: CodeOrigin = CodeOrigin.OTHER
+    """Of an import."""
+    bytes_read: int = 0
+    """By the import's loader, without those inside it."""
+    major_faults: int = 0
+    """Pages that the thread waited for, from the disk."""
+    open: bool = False
+    """It had not ended when its record did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Milestone:
+    """A moment of a start, or after it."""
+
+    kind: PhaseKind
+    offset_ns: int
+    """From the start's begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +103,22 @@ class Startup(ReportedFacts):
     phases: tuple[Phase, ...] = ()
     left_out: int = 0
     """How many phases were not kept."""
+    milestones: tuple[Milestone, ...] = ()
+    """In order of time."""
+    run_ns: int = 0
+    """How long `loopcanary run` took before it became the program; no part of the start."""
+    step_ns: int = 0
+    """Steps of the clock that the begin was read from; 0: it is exact."""
+    imports: int = 0
+    """Modules that were imported."""
+    compiled: int = 0
+    """Those of them that had to be compiled."""
+    bytes_read: int = 0
+    """By their loaders."""
+    major_faults: int = 0
+    """Pages that the process waited for, from the disk."""
+    cut: bool = False
+    """The process ended before its start did."""
 
     @property
     def is_news(self) -> bool:
@@ -89,5 +137,6 @@ class Startup(ReportedFacts):
 
     @property
     def slowest(self) -> Phase | None:
-        """The phase that took most time by itself; None: there are no phases."""
-        return max(self.phases, key=lambda phase: phase.self_ns, default=None)
+        """The phase that took most time by itself, loopcanary's own left out; None: there are no phases."""
+        theirs = (phase for phase in self.phases if phase.name != "loopcanary")
+        return max(theirs, key=lambda phase: phase.self_ns, default=None)

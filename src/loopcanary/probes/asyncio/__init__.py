@@ -1,1 +1,170 @@
-"""asyncio's loops."""
+"""The asyncio probe: callbacks bracketed in `Handle._run`, turns around the selector's wait.
+
+With the native engine both brackets are C (native/probes/asyncio/handle.c, turn_select.c, wait_hook.c): a
+callback costs less than in an unwatched program. With the portable engine only `run_forever` is patched, to
+learn of loops. asyncio itself is never imported here: the patches are laid when the program has
+imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from functools import partial
+
+from loopcanary.probes import LaidPatches, PatchingProbe, is_from
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType
+    from typing import Any
+
+    from loopcanary._native import Native
+    from loopcanary.probes.asyncio.spin import SpinWatch
+    from loopcanary.protocols.tracing import Tracers
+
+KIND = "asyncio"
+
+
+class AsyncioProbe(PatchingProbe):
+    """Watches all loops of asyncio's own kind, made before or after, in any thread."""
+
+    kind = KIND
+    _engine: Native
+
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
+        self._tracers: Callable[[], Tracers] | None = None
+        self._loop_patches = LaidPatches()
+        self._selectors: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
+        """Makes the trace of a loop that never waits; most programs need none."""
+        self._tracers = tracers
+
+    def _take_back(self) -> None:
+        self._engine.asyncio_loop_forget(self._loop_patches.take_back())
+        self._engine.asyncio_handle_forget(self._patches.take_back())
+        selectors, self._selectors = self._selectors, weakref.WeakSet()
+        for selector in selectors:
+            self._unbracket(selector)
+        self._engine.unhook_epoll_wait()
+
+    def _patch(self) -> None:
+        base_events = sys.modules["asyncio.base_events"]
+        events = sys.modules["asyncio.events"]
+        loop_type = base_events.BaseEventLoop
+        self._patches.put(events.Handle, "_run", partial(self._handle_method, events))
+        self._loop_patches.put(
+            loop_type,
+            "run_forever",
+            lambda original: self._engine.asyncio_loop_method(
+                loop_type, original, is_from(original, base_events), self.adopt
+            ),
+        )
+        self._engine.learn_asyncio()
+        epoll = getattr(sys.modules.get("select"), "epoll", None)
+        if epoll is not None:
+            self._engine.hook_epoll_wait(epoll.poll)
+        running = events._get_running_loop()
+        if running is not None:
+            self.adopt(running)
+
+    def _handle_method(self, events: Any, original: Any) -> object:
+        pristine = is_from(original, events)
+        return self._engine.asyncio_handle_method(
+            events.Handle,
+            events.TimerHandle,
+            None if pristine else original,
+            _report_exception,
+            self.adopt,
+            _call_site(original.__code__) if pristine else (None, 0, 0),
+            events.__dict__,
+        )
+
+    def adopt(self, loop: Any) -> None:
+        """Brackets the wait of this loop. Called before it runs; or at its first handle, if the loop ran
+        before the engine was installed. Never raises."""
+        try:
+            self._loop_seen()
+            selector = getattr(loop, "_selector", None)
+            base = sys.modules["selectors"].BaseSelector if "selectors" in sys.modules else None
+            # Test doubles and selectors without a __dict__ are left alone: callbacks are then turns. A
+            # __dict__ is not asked for: an object that has been is slower to look into ever after.
+            if base is None or not isinstance(selector, base) or not type(selector).__dictoffset__:
+                return
+            select = selector.select
+            if type(select) is not self._engine.TurnSelect:
+                self._selectors.add(selector)
+                ready = getattr(loop, "_ready", None)
+                selector.select = self._engine.TurnSelect(
+                    selector,
+                    select,
+                    self._spins(ready).look,
+                    _is_plain_epoll(selector, select),
+                )
+                if not self._is_on:  # uninstalled meanwhile, by a thread that may not have found this one
+                    self._unbracket(selector)
+        except Exception:  # noqa: BLE001 - a loop that cannot be bracketed is still watched by its callbacks
+            return
+
+    def _spins(self, ready: Any) -> SpinWatch:
+        from loopcanary.probes.asyncio.spin import SpinWatch
+
+        return SpinWatch(ready, self._tell_spin)
+
+    def _tell_spin(self, name: str, begin_ns: int, end_ns: int, turns: int) -> None:
+        if self._tracers is not None:
+            self._tracers().idle(KIND).spun(name, begin_ns, end_ns, turns)
+
+    def _unbracket(self, selector: Any) -> None:
+        bracket = selector.__dict__.get("select")
+        if type(bracket) is not self._engine.TurnSelect:
+            return
+        selector.__dict__.pop("select", None)
+        if selector.select != bracket.__wrapped__:  # the instance had been given a select of its own
+            selector.select = bracket.__wrapped__
+
+
+def _is_plain_epoll(selector: Any, select: Any) -> bool:
+    """Whether `select` is what the standard library has for epoll, of a class that changes nothing."""
+    selectors: Any = sys.modules["selectors"]
+    epoll = getattr(selectors, "EpollSelector", None)
+    function = getattr(select, "__func__", None)
+    return (
+        epoll is not None
+        and type(selector) is epoll
+        and function is vars(epoll).get("select")
+        and is_from(function, selectors)
+    )
+
+
+def _call_site(code: CodeType) -> tuple[CodeType, int, int]:
+    """Where the original calls the callback: (code, offset of the instruction, line).
+
+    The line is the one after `try:`, the first of the body; of its instructions the call is the first that
+    spans all of the expression.
+    """
+    lines = sorted({line for _, _, line in code.co_lines() if line and line > code.co_firstlineno})
+    call_line = lines[1] if len(lines) > 1 else code.co_firstlineno
+    spans = [
+        (end_column - column if column is not None and end_column is not None else 0, 2 * index)
+        for index, (line, _, column, end_column) in enumerate(code.co_positions())
+        if line == call_line
+    ]
+    widest = max((span for span, _ in spans), default=0)
+    return code, next((offset for span, offset in spans if span == widest), 0), call_line
+
+
+def _report_exception(handle: Any, exception: BaseException) -> None:
+    """What Handle._run does with an exception of the callback (CPython Lib/asyncio/events.py)."""
+    format_source: Callable[..., str] = sys.modules["asyncio.format_helpers"]._format_callback_source
+    # The debug keyword decides whether arguments are shown; it came in the middle of 3.12 and 3.13.
+    takes_debug = "debug" in (getattr(format_source, "__kwdefaults__", None) or ())
+    options = {"debug": handle._loop.get_debug()} if takes_debug else {}
+    source = format_source(handle._callback, handle._args, **options)
+    context = {"message": f"Exception in callback {source}", "exception": exception, "handle": handle}
+    if handle._source_traceback:
+        context["source_traceback"] = handle._source_traceback
+    handle._loop.call_exception_handler(context)

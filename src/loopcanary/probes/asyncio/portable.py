@@ -9,8 +9,7 @@ import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes import ImportWatch, PatchingProbe
 
 if TYPE_CHECKING:
     from loopcanary.protocols.loops import PortableSide

@@ -32,8 +32,14 @@ class SpinWatch:
         clock: Callable[[], int] = time.monotonic_ns,
         identities: Callable[[Iterable[Any]], Iterable[tuple[int, str]]] | None = None,
     ) -> None:
-        """`ready`: the loop's queue of handles; `tell` gets a name, begin, end and number of turns.
-        `identities`: number and name of each that is ready, where these are no handles of asyncio's."""
+        """Looks at nothing yet.
+
+        Args:
+            ready: The loop's queue of handles.
+            tell: Called at the end of a spin with a name, begin and end in ns, and the number of turns.
+            clock: As time.monotonic_ns().
+            identities: Number and name of each that is ready, where these are no handles of asyncio's.
+        """
         self._identities = identities or _identities
         self._ready = ready
         self._tell = tell

@@ -8,9 +8,8 @@ import sys
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.probes import ImportWatch, PatchingProbe
 from loopcanary.probes.glib.windows import GtkWindows
-from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import PatchingProbe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -44,8 +44,16 @@ class Beat:
         contain: Callable[[Callable[[], None]], object],
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        """`refresh_hz`: the screen's rate, None where it is not known; `input_types`: of events.
-        `contain` calls a function, and nothing that it raises gets out."""
+        """Hears of nothing before `calls` knows of it.
+
+        Args:
+            calls: The game's, which call this.
+            refresh_hz: The screen's rate; None where it is not known.
+            input_types: Numbers of the events that people make.
+            event_name: Of such a number.
+            contain: Calls a function, and nothing that it raises gets out.
+            clock: As time.monotonic_ns().
+        """
         self._calls = calls
         self._screen_hz = refresh_hz
         self._input_types = input_types
@@ -93,8 +101,17 @@ class Beat:
             self._frames.idle()
 
     def looked(self, found: Any, before_ns: int, since_ns: int, now_ns: int) -> bool:
-        """Events were taken from the queue. They came at `since_ns`, when the game last looked, or later.
-        Whether any of them is input, whose handling goes on."""
+        """Events were taken from the queue.
+
+        Args:
+            found: What pygame gave: an event, or some.
+            before_ns: When it was asked.
+            since_ns: When the game last looked: they came then, or later.
+            now_ns: When it answered.
+
+        Returns:
+            Whether any of them is input, whose handling goes on.
+        """
         self._contain(lambda: self._take(found, before_ns, min(since_ns, now_ns)))
         return bool(self._pending)
 

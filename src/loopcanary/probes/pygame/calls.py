@@ -55,10 +55,12 @@ class GameCalls:
         self._is_pending = False
 
     def stand_in(self, function: Callable[..., Any], role: str) -> Callable[..., Any]:
-        """What is called in its place.
+        """What is called in a function's place.
 
-        `role`: flip (shows a frame), look (takes events), await (waits for one), wait, modal (a dialog), tick
-        (a method that waits for the next frame).
+        Args:
+            function: pygame's.
+            role: flip (shows a frame), look (takes events), await (waits for one), wait, modal (a dialog),
+                tick (a method that waits for the next frame).
         """
         call: Callable[..., Any] = getattr(self, f"_{role}")
         if role == "tick":

@@ -7,8 +7,13 @@ from typing import Any
 
 
 def clock_type(real: Any, ticking: Callable[[Any], Any]) -> type:
-    """A type that makes, for the program, what `real` makes; instances of `real` count as its own.
-    `ticking`: what takes the place of a method that waits for the next frame (GameCalls, role "tick")."""
+    """A type that makes, for the program, what another makes.
+
+    Args:
+        real: The other; its instances count as the type's own.
+        ticking: Makes what takes the place of a method that waits for the next frame (GameCalls, role
+            "tick").
+    """
 
     class Same(type):
         def __instancecheck__(cls, instance: object) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes import PatchingProbe
 from loopcanary.probes.pygame.beat import FRAME, KIND, Beat
 from loopcanary.probes.pygame.calls import GameCalls, StandIn
 from loopcanary.probes.pygame.clock import clock_type

@@ -16,8 +16,7 @@ from functools import partial
 from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes import ImportWatch, PatchingProbe
 from loopcanary.probes.qt.probe import BINDINGS, KIND
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes import PatchingProbe
 from loopcanary.probes.qt.front import QtFront
 from loopcanary.probes.qt.traces import QtTraces
 

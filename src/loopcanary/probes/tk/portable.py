@@ -14,8 +14,7 @@ import time
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes import ImportWatch, PatchingProbe
 from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
 from loopcanary.probes.tk.traces import TkTraces, event_name
 

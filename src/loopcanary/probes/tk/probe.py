@@ -8,8 +8,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import PatchingProbe, is_from
+from loopcanary.probes import ImportWatch, PatchingProbe, is_from
 from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
 from loopcanary.probes.tk.traces import TkTraces
 from loopcanary.probes.tk.windows import TkWindows

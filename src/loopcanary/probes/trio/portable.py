@@ -8,8 +8,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.patches import PatchingProbe
-from loopcanary.probes.trio.probe import KIND, MODULE, NEEDED, TOO_OLD, group_like, running
+from loopcanary.probes import PatchingProbe
+from loopcanary.probes.trio import KIND, MODULE, NEEDED, TOO_OLD, group_like, running
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,7 @@ from functools import partial, update_wrapper
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes import ImportWatch, PatchingProbe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,6 @@ KIND = "twisted"
 _BASE = "twisted.internet.base"
 _NAMED_BY_THE_ENGINE = (FunctionType, MethodType, BuiltinFunctionType, partial)
 """Callables whose names the watchdog finds by itself."""
-_NAMES_MAX = 1024
 
 
 class TwistedProbe(PatchingProbe):
@@ -44,20 +42,19 @@ class TwistedProbe(PatchingProbe):
         super()._take_back()
         pollers, self._pollers = self._pollers, []
         for reactor, poller in pollers:
-            if reactor.__dict__.get("_poller") is poller:
+            if getattr(reactor, "_poller", None) is poller:
                 reactor._poller = poller.plain
 
     # ---- the loop ---------------------------------------------------------------------------
 
     def _patch(self) -> None:
         base: Any = sys.modules[_BASE]
-        calls = _DelayedCalls(self._hooks)
-        self._patches.put(base, "heappop", calls.around_pop)
+        reactor_type = base.ReactorBase
+        if self._wrap(reactor_type, "runUntilCurrent", self._hooks.around_works):
+            self._patches.put(base, "heappop", partial(_around_pop, self._hooks))
         from_threads = _CallsFromThreads(self._hooks, vars(base).get("_threadCallHandler"))
         if from_threads.plain is not None:
             self._patches.put(base, "_threadCallHandler", lambda _: from_threads)
-        reactor_type = base.ReactorBase
-        self._wrap(reactor_type, "runUntilCurrent", lambda original: calls.around(original, from_threads))
         self._wrap(reactor_type, "mainLoop", self._around_main_loop)
         reactor = sys.modules.get("twisted.internet.reactor")
         if isinstance(reactor, reactor_type) and getattr(reactor, "_started", False):
@@ -76,14 +73,14 @@ class TwistedProbe(PatchingProbe):
             finally:
                 run_end()
 
-        return mainLoop
+        return update_wrapper(mainLoop, original)
 
     # ---- its waits --------------------------------------------------------------------------
 
     def _bracket_poller(self, reactor: Any) -> None:
         """Never raises."""
         try:
-            plain = reactor.__dict__.get("_poller")
+            plain = getattr(reactor, "_poller", None)  # of its __dict__: it would be slower ever after
             if plain is not None and not isinstance(plain, _Poller) and hasattr(plain, "poll"):
                 bracketed = _Poller(plain, self._hooks)
                 reactor._poller = bracketed
@@ -93,20 +90,8 @@ class TwistedProbe(PatchingProbe):
 
     def _patch_select(self) -> None:
         module: Any = sys.modules["twisted.internet.selectreactor"]
-        self._patches.put(module, "_select", self._around_select)
+        self._patches.put(module, "_select", self._hooks.around_wait)
         self._wrap(module.SelectReactor, "_doReadOrWrite", self._around_descriptor)
-
-    def _around_select(self, select: Callable[..., Any]) -> Callable[..., Any]:
-        wait_begin, wait_end = self._hooks.wait_begin, self._hooks.wait_end
-
-        def _select(*args: Any) -> Any:
-            wait_begin()
-            try:
-                return select(*args)
-            finally:
-                wait_end()
-
-        return _select
 
     # ---- its descriptors --------------------------------------------------------------------
 
@@ -115,113 +100,66 @@ class TwistedProbe(PatchingProbe):
         self._wrap(module._PollLikeMixin, "_doReadOrWrite", self._around_descriptor)
 
     def _around_descriptor(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        work_begin, work_end = self._hooks.work_begin, self._hooks.work_end
-        names: dict[tuple[type, type], str] = {}
-
-        def _doReadOrWrite(self_: Any, selectable: Any, *args: Any) -> Any:  # noqa: N802 - Twisted's name
-            key = (type(selectable), type(getattr(selectable, "protocol", None)))
-            name = names.get(key)
-            if name is None:
-                name = _descriptor_name(*key)
-                if len(names) < _NAMES_MAX:
-                    names[key] = name
-            work_begin(name)
-            try:
-                return original(self_, selectable, *args)
-            finally:
-                work_end()
-
-        return _doReadOrWrite
+        return self._hooks.around_work(original, "protocol", _descriptor_name)
 
     # ---- patches ----------------------------------------------------------------------------
 
-    def _wrap(self, owner: type, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        if isinstance(vars(owner).get(name), FunctionType):
-            self._patches.put(owner, name, lambda original: update_wrapper(make(original), original))
+    def _wrap(self, owner: type, name: str, make: Callable[[Callable[..., Any]], object]) -> bool:
+        is_plain = isinstance(vars(owner).get(name), FunctionType)
+        if is_plain:
+            self._patches.put(owner, name, make)
+        return is_plain
 
 
 class _Poller:
-    """A select.epoll or select.poll object whose waits are bracketed."""
+    """A select.epoll or select.poll object whose waits are bracketed. It has what that has: an attribute that
+    were asked for by __getattr__ would cost each look at `poll` CPython's specialization."""
 
-    def __init__(self, plain: Any, hooks: Any) -> None:
+    poll: Callable[..., Any]
+
+    def __init__(self, plain: Any, hooks: LoopHooks) -> None:
         self.plain = plain
-        self.register, self.unregister, self.modify = plain.register, plain.unregister, plain.modify
-        self._poll, self._wait_begin, self._wait_end = plain.poll, hooks.wait_begin, hooks.wait_end
+        for name in dir(plain):
+            if not name.startswith("_") and callable(getattr(plain, name)):
+                setattr(self, name, getattr(plain, name))
+        self.poll = hooks.around_wait(plain.poll)
 
-    def poll(self, *args: Any) -> Any:
-        """The wait, between two turns."""
-        self._wait_begin()
+    @property
+    def closed(self) -> bool:
+        """As select.epoll has it."""
+        return bool(self.plain.closed)
+
+
+def _around_pop(hooks: LoopHooks, pop: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`heapq.heappop` as twisted.internet.base has it. Delayed calls run one after the other in
+    runUntilCurrent: each begins when it is taken off the heap, and ends when the next one is, or when there
+    are no more."""
+    work_begin, works_end = hooks.work_begin, hooks.works_end
+
+    def heappop(heap: Any) -> Any:
+        works_end()
+        call = pop(heap)
         try:
-            return self._poll(*args)
-        finally:
-            self._wait_end()
+            if not call.cancelled and not call.delayed_time > 0.0:
+                work_begin(_work_of(call.func))
+        except AttributeError:  # not of the reactor's heap
+            pass
+        return call
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.plain, name)
-
-
-class _DelayedCalls:
-    """Delayed calls run one after the other in runUntilCurrent: each begins when it is taken off the heap,
-    and ends when the next one is, or when there are no more. The reactor's thread."""
-
-    def __init__(self, hooks: Any) -> None:
-        self._hooks = hooks
-        self._is_open = False
-
-    def around_pop(self, pop: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """`heapq.heappop` as twisted.internet.base has it."""
-        work_begin, work_end = self._hooks.work_begin, self._hooks.work_end
-
-        def heappop(heap: Any) -> Any:
-            if self._is_open:
-                work_end()
-                self._is_open = False
-            call = pop(heap)
-            try:
-                if not call.cancelled and not call.delayed_time > 0.0:
-                    work_begin(_work_of(call.func))
-                    self._is_open = True
-            except AttributeError:  # not of the reactor's heap
-                pass
-            return call
-
-        return heappop
-
-    def around(self, original: Callable[..., Any], from_threads: _CallsFromThreads) -> Callable[..., Any]:
-        """`ReactorBase.runUntilCurrent`; a callback may iterate the reactor, and come here again."""
-        work_end = self._hooks.work_end
-
-        def runUntilCurrent(self_: Any) -> Any:  # noqa: N802 - Twisted's name
-            outer, self._is_open = self._is_open, False
-            queue, index = from_threads.queue, from_threads.index
-            from_threads.queue, from_threads.index = self_.threadCallQueue, 0
-            try:
-                return original(self_)
-            finally:
-                if self._is_open:
-                    work_end()
-                self._is_open = outer
-                from_threads.queue, from_threads.index = queue, index
-
-        return runUntilCurrent
+    return heappop
 
 
 class _CallsFromThreads:
     """The context manager around each call of callFromThread, with a bracket. The reactor's thread."""
 
-    def __init__(self, hooks: Any, plain: Any) -> None:
+    def __init__(self, hooks: LoopHooks, plain: Any) -> None:
         self._work_begin, self._work_end = hooks.work_begin, hooks.work_end
         self.plain = plain
-        self.queue: Any = ()
-        self.index = 0
 
     def __enter__(self) -> Any:
-        try:
-            work = _work_of(self.queue[self.index][0])
-        except Exception:  # noqa: BLE001 - a queue of another make
-            work = "callFromThread"
-        self.index += 1
-        self._work_begin(work)
+        # for f, a, kw in self.threadCallQueue: with _threadCallHandler: f(*a, **kw)
+        function = sys._getframe(1).f_locals.get("f")
+        self._work_begin("callFromThread" if function is None else _work_of(function))
         return self.plain.__enter__()
 
     def __exit__(self, *error: object) -> Any:

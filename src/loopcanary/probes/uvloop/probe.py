@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes import PatchingProbe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

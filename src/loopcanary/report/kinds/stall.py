@@ -42,6 +42,7 @@ from loopcanary.document.verdict import (
 )
 from loopcanary.model import Contributor, Grade, Portion, Stall, StallScope, ThreadView
 from loopcanary.model.units import format_duration
+from loopcanary.report.kinds.traced import calls_parts
 from loopcanary.report.stacks import frames_of
 from loopcanary.report.surroundings import ledger, surroundings_words
 from loopcanary.report.times import moment
@@ -86,6 +87,7 @@ def parts(stall: Stall) -> Iterator[Block]:
     """What it consisted of, the callbacks of its turn, and what the loop ran before."""
     yield from part("what it consisted of", _portions(stall))
     yield from part("callbacks of the turn", _contributors(stall))
+    yield from calls_parts(stall)
     yield from part("shortly before", _earlier(stall), is_aside=True)
 
 

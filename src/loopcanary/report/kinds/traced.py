@@ -1,24 +1,41 @@
-"""Starts and slow methods: phases and calls, one inside the other."""
+"""Starts, slow methods, traced calls of a stall: phases and calls, one inside the other."""
 
 from __future__ import annotations
 
 from loopcanary.document.makers import dim, facts, line, name, part, place_of, said
 from loopcanary.document.parts import Block, Facts, Pieces, Tree, TreeRow
-from loopcanary.model import CallRow, SlowMethod, Startup
-from loopcanary.model.call_tree import levels
+from loopcanary.model import Phase, SlowMethod, StackFrame, Stall, Startup, TracedCalls
+from loopcanary.model.call_tree import heaviest, levels
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of
-from loopcanary.words.traced import phase_words
+from loopcanary.words.traced import (
+    compared_words,
+    imports_words,
+    left_out_words,
+    loaded_words,
+    phase_words,
+    reached_words,
+)
 
+_CALLS_MAX = 40
 _COLUMNS = ("took", "itself")
+_BAR = 24
 
 
 def start_figures(start: Startup) -> Facts:
     """Cold or warm, of which program, against which limit."""
+    run = f"{format_duration(start.run_ns)} for loopcanary's own command" if start.run_ns else None
+    exact = f"the begin is known to {format_duration(start.step_ns)}" if start.step_ns else None
     return facts(
-        ("start", start.start.value), ("program", name(start.program)), ("limit", _limit_words(start))
+        ("start", start.start.value),
+        ("program", name(start.program)),
+        ("limit", _limit_words(start)),
+        ("reached", "; ".join(map(reached_words, start.milestones)) or None),
+        ("imports", imports_words(start)),
+        ("before", run),
+        ("clock", None if run else exact),
     )
 
 
@@ -33,35 +50,65 @@ def _limit_words(issue: Startup | SlowMethod) -> str:
 def start_parts(start: Startup) -> tuple[Block, ...]:
     phases = start.phases[:PHASES_MAX]
     rows = tuple(
-        TreeRow(_times(phase.duration_ns, phase.self_ns), level, said(phase_words(phase)))
+        TreeRow(
+            (*_times(phase.duration_ns, phase.self_ns), _bar(phase, start.duration_ns)),
+            level,
+            said(phase_words(phase), dim(f"  {more}") if (more := loaded_words(phase)) else ""),
+            is_key=phase is start.slowest,
+        )
         for phase, level in zip(phases, levels([phase.depth for phase in phases]), strict=True)
     )
     left_out = start.left_out + len(start.phases) - len(phases)
     more = f"and {count_of(left_out, 'short phase')}" if left_out > 0 else ""
-    return _tree("phases", rows, more)
+    return _tree("phases", rows, more, columns=("took", "itself", "when"))
+
+
+def _bar(phase: Phase, whole_ns: int) -> str:
+    """When it was in the start, as `....====........`."""
+    if whole_ns <= 0:
+        return ""
+    begin = min(max(phase.offset_ns * _BAR // whole_ns, 0), _BAR - 1)
+    end = min(max(-(-(phase.offset_ns + phase.duration_ns) * _BAR // whole_ns), begin + 1), _BAR)
+    return "." * begin + "=" * (end - begin) + "." * (_BAR - end)
 
 
 def method_parts(slow: SlowMethod) -> tuple[Block, ...]:
     shown = slow.rows[:ROWS_MAX]
     rows = tuple(
-        TreeRow(_times(row.total_ns, row.self_ns), level, _call(row), is_key=row is slow.key_row)
+        TreeRow(
+            _times(row.total_ns, row.self_ns),
+            level,
+            _call_of(row.frame, row.count, is_open=row.open),
+            is_key=row is slow.key_row,
+        )
         for row, level in zip(shown, levels([row.depth for row in shown]), strict=True)
     )
-    left_out = slow.left_out + len(slow.rows) - len(shown)
-    own = f", {format_duration(slow.left_out_ns)} by themselves" if slow.left_out_ns > 0 else ""
-    return _tree("calls", rows, f"and {count_of(left_out, 'short row')}{own}" if left_out > 0 else "")
+    return _tree("calls", rows, left_out_words(slow, len(shown)))
 
 
-def _tree(title: str, rows: tuple[TreeRow, ...], more: str) -> tuple[Block, ...]:
-    return part(title, [Tree(_COLUMNS, rows), line(dim(more))] if rows else [])
+def calls_parts(stall: Stall) -> tuple[Block, ...]:
+    """What the thread called in a stall, the heaviest of it, and whether its samples say the same."""
+    calls = stall.calls or TracedCalls()
+    kept = heaviest(calls.rows, _CALLS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
+    shown = [calls.rows[index] for index in kept]
+    rows = tuple(
+        TreeRow(_times(row.total_ns, row.self_ns), level, _call_of(row.frame, row.calls, is_open=row.open))
+        for row, level in zip(shown, levels([row.depth for row in shown]), strict=True)
+    )
+    return _tree("calls", rows, left_out_words(calls, len(shown)), compared_words(stall))
+
+
+def _tree(
+    title: str, rows: tuple[TreeRow, ...], *more: str, columns: tuple[str, ...] = _COLUMNS
+) -> tuple[Block, ...]:
+    return part(title, [Tree(columns, rows), *(line(dim(one)) for one in more)] if rows else [])
 
 
 def _times(total_ns: int, self_ns: int) -> tuple[str, str]:
     return format_duration(total_ns), format_duration(self_ns)
 
 
-def _call(row: CallRow) -> Pieces:
-    times = f" x{row.count:,}" if row.count > 1 else ""
-    return said(
-        name(row.frame.qualname, 80), f"{times}  ", place_of(row.frame.file, row.frame.line, is_own=False)
-    )
+def _call_of(frame: StackFrame, count: int, *, is_open: bool = False) -> Pieces:
+    times = f" x{count:,}" if count > 1 else ""
+    place = place_of(frame.file, frame.line, is_own=False)
+    return said(name(frame.qualname, 80), f"{times}  ", place, dim("  not returned") if is_open else "")

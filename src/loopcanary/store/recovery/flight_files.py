@@ -7,22 +7,22 @@ once are safe: a file is renamed before it is taken, and what was put twice is s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallState
+from loopcanary.model import Issue, Session, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
-from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
+from loopcanary.store.recovery.flight_folder import FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
-from loopcanary.store.recovery.plausible import credible, credible_lane, last_ns, latest_ns
+from loopcanary.store.recovery.plausible import credible, credible_lane, ended_by, last_ns, latest_ns
 from loopcanary.store.store import Store
 
 _R = TypeVar("_R", bound=Remains)
 
 FLIGHT_FOLDER = "flight"
 _FRESH_S = 60
-"""A file this young may still be in the making, and a claim this young still at work."""
+"""A file this young may still be in the making."""
 _DAY_S = 86_400
 _LOST_S = 30 * _DAY_S
 
@@ -39,6 +39,8 @@ class Recovery:
     """Of processes that run, or of which it cannot be said."""
     ongoing: list[Stall] = field(default_factory=list)
     """Stalls that go on now."""
+    starts: list[Issue] = field(default_factory=list)
+    """Of processes that run."""
     notices: list[str] = field(default_factory=list)
     """Lines for people."""
 
@@ -48,13 +50,23 @@ def recover(
     forensics: Forensics[_R],
     *,
     living: bool = True,
+    names: Collection[str] | None = None,
     now_s: Callable[[], float] = time.time,
 ) -> Recovery:
-    """Takes in the flight files of the store's folder. StoreError where the store fails.
+    """Takes in the flight files of the store's folder.
 
     A file whose process is dead is stored and removed; one of a running process is only read; one that
-    cannot be read is set aside; another user's is left to that user, by root, too. `living`: whether to look
-    at what running processes do.
+    cannot be read is set aside; another user's is left to that user, by root, too.
+
+    Args:
+        store: Whose folder it is.
+        forensics: Reads a file, and says what became of its process.
+        living: Whether to look at what running processes do.
+        names: Of the files to deal with; None: all.
+        now_s: As time.time().
+
+    Raises:
+        StoreError: The store fails.
     """
     try:
         folder = FlightFolder(store.folder / FLIGHT_FOLDER, forensics.place)
@@ -62,7 +74,7 @@ def recover(
         return Recovery()
     with folder:
         visit = _Visit(store, forensics, folder, living, now_s())
-        for name in folder.names():
+        for name in folder.names() if names is None else names:
             visit.take(name)
     return visit.found
 
@@ -70,10 +82,20 @@ def recover(
 def settle(
     store: Store, recovery: Recovery, *, host: str, is_gone: Callable[[Session], bool]
 ) -> list[Session]:
-    """Ends the stored sessions of this host that run no more and left no flight file. StoreError.
+    """Ends the stored sessions of this host that run no more and left no flight file: a reboot loses files in
+    memory, the portable engine writes none.
 
-    A reboot loses files in memory, the portable engine writes none. `is_gone`: True only for a session
-    whose process certainly runs no more.
+    Args:
+        store: Which has them.
+        recovery: What its flight files said, just now.
+        host: This one's name.
+        is_gone: True only for a session whose process certainly runs no more.
+
+    Returns:
+        Those that were ended.
+
+    Raises:
+        StoreError: The store fails.
     """
     running = {session.id for session in recovery.running}
     known = store.maintenance.running_sessions(host)
@@ -117,8 +139,6 @@ class _Visit(Generic[_R]):
             return
         if name.endswith(SAVED) and self._is_in_memory(name):
             return  # the file in memory tells more, and is dealt with by itself
-        if name.endswith(CLAIMED) and not self._is_past(entry.changed_s, _FRESH_S):
-            return
         try:
             remains = self._forensics.open(entry.path)
         except self._forensics.unreadable as error:
@@ -141,8 +161,11 @@ class _Visit(Generic[_R]):
             self._note(
                 f"what dead programs of user {entry.owner} left is not taken in: run the command as that user"
             )
-        elif claim := self._folder.claim(entry.name):
-            self._bury(claim, entry, remains)
+        else:
+            # A claim without a lock was left by a process that did not live to its end.
+            with self._forensics.hold(entry.path) as is_ours:
+                if is_ours and (claim := self._folder.claim(entry.name)):
+                    self._bury(claim, entry, remains)
 
     def _look(self, remains: _R) -> None:
         """Reads what a running process does now."""
@@ -153,12 +176,18 @@ class _Visit(Generic[_R]):
             if evidence.end_ns is None:
                 stall = self._forensics.judge(evidence, session, clock, StallState.ONGOING)
                 self.found.ongoing.append(stall)
+        start = self._forensics.start(remains, session, None)
+        if start is not None:
+            self.found.starts.append(start)
 
     def _bury(self, claim: str, entry: Entry, remains: _R) -> None:
         """Stores what a dead process left, then removes it; after a failure it is there for the next one."""
         try:
-            session, stalls = self._post_mortem(remains)
-            self._store.put([session], stalls)
+            session, judged, start = self._post_mortem(remains)
+            stalls = [seen for one in judged if (seen := self._forensics.intercept(one)) is not None]
+            traces, issues = self._forensics.noted(remains, session, remains.header.clock, stalls)
+            started = [] if start is None else [start]
+            self._store.put([replace(session, traces=traces)], [*stalls, *issues, *started])
         except BaseException:
             self._folder.give_back(claim)
             raise
@@ -167,7 +196,7 @@ class _Visit(Generic[_R]):
         self._folder.remove(claim, *_companions(claim))
         entry.forget()
 
-    def _post_mortem(self, remains: _R) -> tuple[Session, list[Stall]]:
+    def _post_mortem(self, remains: _R) -> tuple[Session, list[Stall], Issue | None]:
         header = remains.header
         told = [*(found for _, found in remains.stalls()), *remains.unslotted_stalls()]
         evidence = [found for one in told if (found := credible(header, one)) is not None]
@@ -178,10 +207,14 @@ class _Visit(Generic[_R]):
             end=SessionEnd.KILLED if header.ended_ns is None else SessionEnd.EXIT,
         )
         if header.ended_ns is not None:
-            evidence = [_ended_by(found, last_sign_ns) for found in evidence]
-        return session, [
+            evidence = [ended_by(found, last_sign_ns) for found in evidence]
+        stalls = [
             self._forensics.judge(found, session, header.clock, _final_state(found)) for found in evidence
         ]
+        wanted = self._forensics.is_wanted
+        # What a process died of is told whatever it was.
+        kept = [stall for stall in stalls if stall.state is StallState.KILLED or wanted(stall)]
+        return session, kept, self._forensics.start(remains, session, last_sign_ns)
 
     def _session(self, remains: _R, now_ns: int) -> Session:
         now_wall_ns = int(self._now_s * 1e9)
@@ -214,11 +247,6 @@ def _companions(claim: str) -> list[str]:
     """What else the same session may have left: the copy on disk, the link to a file that is gone."""
     session = claim.partition(".")[0]
     return [session + suffix for suffix in (SAVED, FLIGHT)]
-
-
-def _ended_by(found: StallEvidence, end_ns: int) -> StallEvidence:
-    """A stall in which the process ended by its own will ended with it."""
-    return replace(found, end_ns=max(found.begin_ns, end_ns)) if found.end_ns is None else found
 
 
 def _final_state(evidence: StallEvidence) -> StallState:

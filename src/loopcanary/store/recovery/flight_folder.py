@@ -1,8 +1,8 @@
 """The flight folder of a store, held open.
 
 Where another user may write, its path, or a link in it, can lead elsewhere a moment after it was looked at.
-So names are looked up, renamed and removed in the folder that was opened, and a link leads to its owner's
-place in memory or nowhere.
+So names are looked up, renamed and removed in the folder that was opened, and a link leads to a file of its
+owner with the name that files in memory have, or nowhere.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from loopcanary.model.method_map import remove_beside
 
 FLIGHT = ".flight"
 SAVED = ".saved"
@@ -50,18 +52,19 @@ class Entry:
         return None if self.file is None else _identity(self.file)
 
     def forget(self) -> None:
-        """Removes the file in memory, unless another one has its path now."""
+        """Removes the file in memory, unless another one has its path now, and what lies beside it."""
         with suppress(OSError):
             if _identity(self.path.lstat()) == self.identity:
                 self.path.unlink()
+        remove_beside(str(self.path).removesuffix(CLAIMED))
 
 
 class FlightFolder:
     """A context manager."""
 
     def __init__(self, path: Path, place: Callable[[int, str], Path]) -> None:
-        """`place`: where the file of a user's link of that name lies. OSError where there is no folder, or a
-        link to one."""
+        """`place`: where the file of a user's link of that name usually lies. OSError where there is no
+        folder, or a link to one."""
         self._path = path
         self._place = place
         self._descriptor = os.open(path, _FOLDER)
@@ -104,7 +107,7 @@ class FlightFolder:
 
     def claim(self, name: str) -> str | None:
         """Its new name, which says that it is taken; None where another recovery was faster."""
-        # A claim was left by a recovery that did not live to its end, or still works: twice does no harm.
+        # A claim was left by a recovery that did not live to its end: twice does no harm.
         return name if name.endswith(CLAIMED) else self._rename(name, name + CLAIMED)
 
     def give_back(self, claim: str) -> None:
@@ -123,7 +126,9 @@ class FlightFolder:
 
     def _target(self, target: str, owner: int, name: str) -> tuple[Path, os.stat_result | None]:
         path = self._place(owner, name.removesuffix(CLAIMED))
-        if target == str(path):
+        elsewhere = Path(target)
+        if elsewhere.is_absolute() and elsewhere.name == path.name:
+            path = elsewhere  # its folder is a setting of the program: `flight_dir`
             with suppress(OSError):
                 facts = path.lstat()
                 return path, facts if facts.st_uid == owner else None

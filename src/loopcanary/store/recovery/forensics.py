@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from loopcanary.model import Clock, LaneTotals, LoopHealth, Session, Stall, StallEvidence, StallState
+from loopcanary.model import (
+    Clock,
+    Issue,
+    LaneTotals,
+    LoopHealth,
+    Session,
+    Stall,
+    StallEvidence,
+    StallState,
+    TraceFigures,
+)
 from loopcanary.wire import WireError, from_wire
 
 
@@ -81,9 +92,21 @@ class Forensics(Generic[_R]):
     open: Callable[[Path], _R]
     is_dead: Callable[[_R], bool]
     """True only for a process that certainly runs no more."""
+    hold: Callable[[Path], AbstractContextManager[bool]]
+    """Locks a dead process's file while it is taken in. False: another process does that now."""
     judge: Callable[[StallEvidence, Session, Clock, StallState], Stall]
+    start: Callable[[_R, Session, int | None], Issue | None]
+    """The start of the process, if it was noted and is over; of one that is dead, seen to live last at this
+    monotonic time, in any case."""
+    is_wanted: Callable[[Stall], bool]
+    """Whether the settings of its process want it stored."""
+    intercept: Callable[[Stall], Stall | None]
+    """What becomes of it before it is stored; None: it is dropped."""
     health: Callable[[Sequence[LaneTotals], int], tuple[LoopHealth, ...]]
     """Figures of the loops at a monotonic time."""
+    noted: Callable[[_R, Session, Clock, Sequence[Stall]], tuple[TraceFigures, Sequence[Issue]]]
+    """What it noted of frames, input and idle work: all figures that are known of it, and issues that the
+    store does not have."""
     unreadable: tuple[type[Exception], ...]
     """What `open` and the readers raise for a file that is no flight file."""
 

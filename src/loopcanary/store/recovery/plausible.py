@@ -53,3 +53,8 @@ def credible_lane(header: Header, lane: LaneTotals, now_wall_ns: int) -> LaneTot
 def last_ns(found: StallEvidence) -> int:
     """When it was over, or last seen."""
     return found.last_look_ns if found.end_ns is None else found.end_ns
+
+
+def ended_by(found: StallEvidence, end_ns: int) -> StallEvidence:
+    """A stall in which the process ended by its own will ended with it."""
+    return replace(found, end_ns=max(found.begin_ns, end_ns)) if found.end_ns is None else found

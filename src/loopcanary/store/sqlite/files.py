@@ -14,7 +14,7 @@ from loopcanary.unpatched import unpatched
 FILE_NAME = "loopcanary.db"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
-_FIRST_NAMES = frozenset({"flight", "notifications"})
+_FIRST_NAMES = frozenset({"flight", "keeper", "notifications"})
 """What the engine, and what follows a store, make in a store's folder before there is a database."""
 _GITIGNORE = "# Made by loopcanary: recorded stalls are no part of the source.\n*\n"
 _LOCK_PATIENCE_S = 3.0

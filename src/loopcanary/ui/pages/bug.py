@@ -8,6 +8,7 @@ from loopcanary.document.parts import Block, Document
 from loopcanary.model import Issue, Session, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.registry import issue_kind
 from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words
@@ -89,8 +90,8 @@ def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: in
 
 
 def _own(report: Report, worst: Issue | None) -> tuple[Block, ...]:
-    """Facts of the longest issue and what its kind adds; a stall's are on its page."""
-    if worst is None or isinstance(worst, Stall):
+    """Facts of the longest issue and what its kind adds; what its page draws is there."""
+    if worst is None or issue_kind(worst.kind.value).page is not None:
         return ()
     return (circumstances(worst, session_of(report, worst)), *own_blocks(worst))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loopcanary.model import Culprit, Issue, Session, Stall
+from loopcanary.model import Culprit, Issue, Session
 from loopcanary.model.search import IssueGroup, IssueQuery
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.ui.tools import SourceText, Tools
@@ -115,7 +115,7 @@ def holder_code(
     issue: Issue | None, source: IssueStore, tools: Tools, around: int = AROUND
 ) -> CodeView | None:
     """The line of the thread that held the GIL or lock; None where nobody did, or it is not known."""
-    if not isinstance(issue, Stall) or issue.holder is None or issue.holder.culprit is None:
+    if issue is None or issue.holder is None or issue.holder.culprit is None:
         return None
     return code_view(issue.holder.culprit, started_of(source, issue), tools.read_source, around)
 

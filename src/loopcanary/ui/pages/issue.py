@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.document.parts import Document
-from loopcanary.model import Issue, Session, StackFrame, Stall, ThreadView
+from loopcanary.model import Issue, Session, StackFrame
 from loopcanary.model.loop_frames import work_of
-from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.model.search import IssueQuery
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.registry import issue_kind, said_of
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.issue import circumstances, own_blocks
 from loopcanary.ui.pages.code import CodeView, code_view, holder_code, session_of, started_of
-from loopcanary.ui.pages.earlier import EarlierView, earlier_view
-from loopcanary.ui.pages.flame import Flame, flame, holding_flame
-from loopcanary.ui.pages.timeline import TimelineView, timeline_view
+from loopcanary.ui.pages.stall import StallSections
 from loopcanary.ui.pages.trees import IssueTree, tree_of
 from loopcanary.ui.tools import Tools
 
@@ -31,36 +30,24 @@ class StackView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadRow:
-    """Another thread, as it was when the stall became a hang."""
-
-    thread: ThreadView
-    rows: tuple[StackFrame | Fold, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IssuePage:
     """What the template shows."""
 
     issue: Issue
-    stall: Stall | None
-    """The same, where it is one."""
+    noun: str
+    """What issues of its bug are counted as."""
+    drawn: StallSections | None
+    """Of kinds that have drawings of their own."""
     session: Session | None
     code: CodeView | None
     holder: CodeView | None
     """The line of the thread that held what this one waited for."""
     facts: Document
     own: Document
-    """What the kind adds; a stall has the parts below instead."""
+    """What the kind adds, where it is not drawn."""
     tree: IssueTree | None
     """Of kinds that have one, in place of `own`."""
-    timeline: TimelineView | None
-    earlier: EarlierView | None
     stacks: tuple[StackView, ...]
-    threads: tuple[ThreadRow, ...]
-    flame: Flame
-    holding: Flame | None
-    """Of the threads that held what the stalled one waited for."""
     of_bug: int
     """Issues of the same bug."""
     newer: str | None
@@ -73,28 +60,21 @@ def issue_page(source: IssueStore, issue_id: str, tools: Tools) -> IssuePage | N
     issue = source.issue(issue_id)
     if issue is None:
         return None
-    stall = issue if isinstance(issue, Stall) else None
     session = session_of(source, issue)
     started_ns = started_of(source, issue)
     newer, older = _neighbours(source, issue)
     tree = tree_of(issue)
     return IssuePage(
         issue=issue,
-        stall=stall,
+        noun=issue_kind(issue.kind.value).noun,
+        drawn=said_of(issue, "page"),
         session=session,
         code=code_view(issue.culprit, started_ns, tools.read_source) if issue.culprit is not None else None,
         holder=holder_code(issue, source, tools),
         facts=Document((circumstances(issue, session),)),
         own=Document(own_blocks(issue) if tree is None else ()),
         tree=tree,
-        timeline=timeline_view(stall) if stall is not None else None,
-        earlier=earlier_view(stall) if stall is not None else None,
         stacks=_stacks(issue),
-        threads=tuple(
-            ThreadRow(thread=one, rows=tuple(folded(one.frames))) for one in (stall.threads if stall else ())
-        ),
-        flame=flame(of_type(Stall, [issue])),
-        holding=holding_flame(of_type(Stall, [issue])),
         of_bug=source.totals(IssueQuery(fingerprint=issue.fingerprint)).issues,
         newer=newer,
         older=older,

@@ -1,4 +1,4 @@
-"""Phases of a start, calls of a slow method: rows one inside the other, with their shares."""
+"""Phases of a start, calls of a slow method or in a stall: rows one inside the other, with their shares."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from loopcanary.model import Issue, PhaseKind, SlowMethod, Startup
+from loopcanary.model import Issue, PhaseKind, SlowMethod, StackFrame, Stall, Startup
 from loopcanary.model.call_tree import levels
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
-from loopcanary.model.units import format_duration
 from loopcanary.registry import said_of
 from loopcanary.words.text import count_of
-from loopcanary.words.traced import phase_words
+from loopcanary.words.traced import compared_words, left_out_words, phase_words
 
 _DEEPEST = 30
 """Deeper rows stand beside those of this depth: there would be no room for their names."""
@@ -38,6 +37,8 @@ class Branch:
     begin_share: float | None = None
     """When it began, as a share of all the time; None: it has no place in time."""
     is_key: bool = False
+    is_unfinished: bool = False
+    """A call that had not returned when its record ended."""
     in_app: bool = True
     is_ours: bool = False
     """An import of loopcanary: nobody looks for that."""
@@ -58,6 +59,8 @@ class IssueTree:
     """What the bars show: when it was, or the share of the time."""
     branches: tuple[Branch, ...]
     """The outermost rows."""
+    bold: str = "what the bug is named after"
+    """What its bold rows are."""
     left_out: str
     """Words for what is not among them; empty: all are."""
 
@@ -98,28 +101,55 @@ def call_tree(slow: SlowMethod) -> IssueTree:
     """Calls in a slow method, each with those inside it."""
     calls, whole = slow.rows[:ROWS_MAX], slow.duration_ns
     rows = [
-        Branch(
-            words=call.frame.qualname,
-            file=call.frame.file,
-            line=call.frame.line,
-            style="own" if call.frame.in_app else "lib",
-            total_ns=call.total_ns,
-            self_ns=call.self_ns,
-            count=call.count,
-            share=_share(call.total_ns, whole),
-            self_share=_share(call.self_ns, whole),
+        replace(
+            _call(call.frame, call.count, call.total_ns, call.self_ns, whole),
             is_key=call is slow.key_row,
-            in_app=call.frame.in_app,
+            is_unfinished=call.open,
         )
         for call in calls
     ]
-    left_out = slow.left_out + len(slow.rows) - len(calls)
-    own = f", {format_duration(slow.left_out_ns)} by themselves" if slow.left_out_ns > 0 else ""
     return IssueTree(
         title="Calls",
         bars="share",
         branches=_nested(rows, levels([call.depth for call in calls])),
-        left_out=f"{count_of(left_out, 'short row')} left out{own}" if left_out > 0 else "",
+        left_out=left_out_words(slow, len(calls)),
+    )
+
+
+def traced_tree(stall: Stall) -> IssueTree | None:
+    """What the thread called in a stall, where its calls were traced."""
+    traced = stall.calls
+    if traced is None:
+        return None
+    rows = [
+        _call(call.frame, call.calls, call.total_ns, call.self_ns, stall.duration_ns) for call in traced.rows
+    ]
+    most = max((call.self_ns for call in traced.rows), default=0)
+    named = [
+        replace(row, is_key=row.self_ns == most > 0, is_unfinished=call.open)
+        for row, call in zip(rows, traced.rows, strict=True)
+    ]
+    return IssueTree(
+        title="Calls",
+        bars="share",
+        bold="largest own time",
+        branches=_nested(named, levels([call.depth for call in traced.rows])),
+        left_out="; ".join(filter(None, (left_out_words(traced, len(rows)), compared_words(stall)))),
+    )
+
+
+def _call(frame: StackFrame, count: int, total_ns: int, self_ns: int, whole_ns: int) -> Branch:
+    return Branch(
+        words=frame.qualname,
+        file=frame.file,
+        line=frame.line,
+        style="own" if frame.in_app else "lib",
+        total_ns=total_ns,
+        self_ns=self_ns,
+        count=count,
+        share=_share(total_ns, whole_ns),
+        self_share=_share(self_ns, whole_ns),
+        in_app=frame.in_app,
     )
 
 

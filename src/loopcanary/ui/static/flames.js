@@ -14,6 +14,37 @@ function words(node) {
   return `${name}${place ? ` (${place})` : ""}: ${(value / 1e6).toFixed(1)} ms, ${share} %`;
 }
 
+function matches(node, term) {
+  const { name, place } = node.data;
+  return `${name} ${place || ""}`.toLowerCase().includes(term.toLowerCase());
+}
+
+// What is above a graph: the search, the way back, and the frame that is pointed at or what was found.
+function addTools(place, chart, dress) {
+  const tools = document.createElement("div");
+  tools.className = "flame-tools";
+  const search = Object.assign(document.createElement("input"), { type: "search", placeholder: "function or file" });
+  search.setAttribute("aria-label", "Search the flame graph");
+  const back = Object.assign(document.createElement("button"), { type: "button", textContent: "Whole graph" });
+  const told = document.createElement("output");
+  tools.append(search, back, told);
+  place.before(tools);
+  let found = "";
+  chart.setSearchHandler((frames, weight, total) => {
+    const share = total ? ((weight / total) * 100).toFixed(1) : "0";
+    found = `${frames.length} ${frames.length === 1 ? "frame" : "frames"}, ${share} % of the time`;
+  });
+  search.addEventListener("input", () => {
+    const term = search.value.trim();
+    found = "";
+    if (term) chart.search(term); else chart.clear();
+    told.textContent = found;
+    dress();
+  });
+  back.addEventListener("click", () => chart.resetZoom());
+  return (node) => { told.textContent = node ? words(node) : found; };
+}
+
 function draw(place, tree) {
   const chart = window.flamegraph()
     .width(place.clientWidth || 600)
@@ -24,19 +55,23 @@ function draw(place, tree) {
     .sort(true)
     .selfValue(false)
     .label(words)
-    .setColorMapper((node) => (node.highlight ? "#e600e6" : ""))
-    .setSearchMatch((node, term) => node.data.name.includes(term));
+    .setColorMapper(() => "")
+    .setSearchMatch(matches);
   window.d3.select(place).datum(tree).call(chart);
   const svg = place.querySelector("svg");
   svg.setAttribute("role", "group");
   svg.setAttribute("aria-label", "Flame graph of stalled time; Enter zooms into a frame");
+  let tell = () => {};
   const dress = () => window.d3.select(place).selectAll("g.frame").each(function name(node) {
     this.querySelector("rect").classList.toggle("own", node.data.own);
     this.querySelector("rect").classList.toggle("lib", !node.data.own);
+    this.querySelector("rect").classList.toggle("found", Boolean(node.highlight));
     if (this.hasAttribute("tabindex")) return;
     this.setAttribute("tabindex", "0");
     this.setAttribute("role", "button");
     this.setAttribute("aria-label", words(node));
+    for (const name of ["pointerenter", "focus"]) this.addEventListener(name, () => tell(window.d3.select(this).datum()));
+    for (const name of ["pointerleave", "blur"]) this.addEventListener(name, () => tell(null));
     this.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
@@ -44,6 +79,7 @@ function draw(place, tree) {
       }
     });
   });
+  tell = addTools(place, chart, dress);
   dress();
   new MutationObserver(dress).observe(svg, { childList: true, subtree: true });
   new ResizeObserver(() => {

@@ -41,6 +41,7 @@ CAUSES: tuple[Remedy, ...] = (
 TOPICS: tuple[Remedy, ...] = (
     _topic("gc-asked", "Leave `gc.collect()` out, or call it while the program idles; `gc.freeze()` keeps the objects of the start-up out of later collections."),
     _topic("throttled", "Your code is not at fault: raise the container's CPU quota (cpu.max), or use fewer threads, so that the quota lasts through its period."),
+    _topic("own-work", "Your code is not at fault: loopcanary worked on an earlier stall. With more CPU, or a higher threshold, it takes less of the time."),
     _topic("frozen", "Your code is not at fault: find out what stopped the process, such as a debugger, SIGSTOP, a frozen container or a machine that was suspended."),
     _topic("terminal-output", "Print less, or from another thread: a terminal takes output only as fast as it shows it."),
     _topic("deadlock", "The thread waits for a lock that it holds itself: use `threading.RLock`, or do not take it twice."),
@@ -48,6 +49,7 @@ TOPICS: tuple[Remedy, ...] = (
     _topic("held-block", "Move `{slow}` {at} out of the `{block}` block in `{holder}`: do it before or after.", replaces="threading semaphore.acquire"),
     _topic("held-lock", "Hold the lock for less in `{holder}`{at: }: do the slow part before or after.", replaces="threading semaphore.acquire"),
     _topic("frees-on-return", "Let `{call}` make less, or free that in pieces: a function frees its objects as it returns, and holds the GIL.", replaces="asyncio.native-cpu"),
+    _topic("growing-text", "Collect the parts in a list and join them once, after the loop: each `+` copies the whole text."),
     _topic("freed-by-task", "Let go of what the task keeps in pieces, before it ends: freeing so many objects at once takes long, and holds the GIL."),
     # On other loops the way is named.
     _topic("terminal-input", "Read input on another thread, such as with `await asyncio.to_thread(sys.stdin.readline)`.", Way.INPUT),

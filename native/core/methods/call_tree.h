@@ -1,0 +1,59 @@
+/* The words of a calls file (calls_format.h), within a window of time, as a tree: equal calls by one path are one node.
+ *
+ * For readers, of files that may hold anything: each loop is bounded by the number of words, the stack and the nodes by the
+ * limits below. Takes about 20 ms and 5 MB for 2^20 words.
+ */
+#ifndef LOOPCANARY_CALL_TREE_H
+#define LOOPCANARY_CALL_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/methods/calls_format.h"
+
+enum {
+    LC_TREE_NODES_MAX = 1 << 16, /* calls by further paths count for the call around them */
+    LC_TREE_STACK_MAX = 1 << 15
+};
+#define LC_NO_NODE UINT32_MAX
+
+typedef struct {
+    uint32_t id;
+    uint32_t parent; /* an earlier node; LC_NO_NODE */
+    uint32_t depth;
+    bool is_open; /* one of its calls had not ended when the window did */
+    uint64_t calls;
+    uint64_t total_us;
+    uint64_t inner_us; /* of total_us what the calls in it took */
+} lc_call_node;
+
+typedef struct {
+    /* Copies the words from this number on; false: they cannot be read. */
+    bool (*fetch)(void *context, uint64_t from, uint64_t *into, size_t count);
+    void *context;
+    uint64_t first, end;        /* numbers of words, `end` not among them */
+    bool is_whole;              /* no word was overwritten: each call that ends has begun in them */
+    const lc_open_call *opened; /* the open calls after the last word, outermost first; not needed where is_whole */
+    size_t opened_count;
+    uint64_t depth; /* how many there are, with those that are not noted */
+    uint64_t begin_us, end_us; /* the window */
+} lc_calls_window;
+
+typedef struct {
+    lc_call_node *nodes; /* each behind its parent, none longer than that */
+    uint32_t count;
+    uint64_t first_us;  /* time of the first word; end_us where there is none */
+    uint64_t left_out;  /* calls for which there was no node */
+} lc_call_tree;
+
+/* False: no memory, or the words could not be read; the tree is empty then. */
+bool lc_call_tree_build(const lc_calls_window *window, lc_call_tree *tree);
+void lc_call_tree_free(lc_call_tree *tree);
+
+/* Keeps the `most` heaviest nodes, in the order in which they were first called, and with each all those around it: no node is
+ * longer than its parent. Parents' numbers are the new ones; says how many nodes are gone, and what these took by themselves.
+ * False: no memory. */
+bool lc_call_tree_keep(lc_call_tree *tree, uint32_t most, uint64_t *left_out_nodes, uint64_t *left_out_us);
+
+#endif

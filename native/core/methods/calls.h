@@ -1,0 +1,108 @@
+/* The calls of one thread, noted in a file that outlives the process (calls_format.h).
+ *
+ * One writer at a time: the thread itself. No lock, no allocation, no system call in enter and leave.
+ */
+#ifndef LOOPCANARY_CALLS_H
+#define LOOPCANARY_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/clock/clock.h"
+#include "core/methods/calls_format.h"
+
+typedef struct {
+    lc_calls_header *header; /* NULL: none */
+    lc_open_call *open;
+    uint64_t *marks;
+    uint64_t *words;
+    uint64_t mask;
+    uint64_t written, depth, base_ticks, us_q64; /* as in the header: read without a look at shared memory */
+    size_t bytes;
+} lc_calls;
+
+/* Makes the file (must not exist; mode 0600) with room for so many words, a power of two, or where the device has no room for
+ * them for half as many, and so on. Its blocks are set aside: a full device is an error here and no SIGBUS later.
+ * 0, or an errno. `rate_q32`: nanoseconds a tick, times 2^32. */
+int lc_calls_create(lc_calls *calls, const char *path, uint64_t words, uint64_t rate_q32);
+
+/* From here on they are the calling thread's; what was noted before is gone. */
+void lc_calls_begin(lc_calls *calls, uint64_t tid);
+
+/* The thread has ended; what it noted can be read. */
+void lc_calls_end(lc_calls *calls);
+
+/* Unmaps the file, which stays. Idempotent. */
+void lc_calls_close(lc_calls *calls);
+
+/* A call of this code begins, or goes on. */
+void lc_calls_enter(lc_calls *calls, uint32_t id);
+
+/* The innermost call of this code ends, or pauses; those inside it end with it. One that is not open is none. */
+void lc_calls_leave(lc_calls *calls, uint32_t id);
+
+/* ---- the short ways, which call nothing ------------------------------------------------------ */
+
+static inline uint64_t lc_calls_us(const lc_calls *calls, uint64_t ticks)
+{
+    return (uint64_t)(((unsigned __int128)(ticks - calls->base_ticks) * calls->us_q64) >> 64);
+}
+
+static inline void lc_calls_put(lc_calls *calls, uint64_t word, uint64_t us)
+{
+    const uint64_t number = calls->written;
+    if (__builtin_expect(number % LC_CALLS_MARK_WORDS == 0, 0)) {
+        calls->marks[number / LC_CALLS_MARK_WORDS % LC_CALLS_MARKS] = us;
+    }
+    __atomic_store_n(&calls->words[number & calls->mask], word, __ATOMIC_RELAXED);
+    calls->written = number + 1u;
+    atomic_store_explicit(&calls->header->written, number + 1u, memory_order_release);
+}
+
+static inline void lc_calls_set_depth(lc_calls *calls, uint64_t depth)
+{
+    calls->depth = depth;
+    atomic_store_explicit(&calls->header->depth, depth, memory_order_release);
+}
+
+static inline void lc_calls_enter_at(lc_calls *calls, uint32_t id, uint64_t us)
+{
+    if (__builtin_expect(calls->depth < LC_CALLS_OPEN_MAX, 1)) {
+        calls->open[calls->depth] = (lc_open_call){id, us};
+    }
+    lc_calls_put(calls, LC_CALLS_IN | (uint64_t)id << LC_CALLS_TIME_BITS | (us & LC_CALLS_TIME_MASK), us);
+    lc_calls_set_depth(calls, calls->depth + 1u);
+}
+
+static inline void lc_calls_leave_at(lc_calls *calls, uint32_t id, uint64_t us)
+{
+    lc_calls_put(calls, (uint64_t)id << LC_CALLS_TIME_BITS | (us & LC_CALLS_TIME_MASK), us);
+}
+
+/* Whether it is the innermost call, and noted. */
+static inline bool lc_calls_is_innermost(const lc_calls *calls, uint32_t id)
+{
+    const uint64_t top = calls->depth - 1u;
+    return __builtin_expect(top < LC_CALLS_OPEN_MAX && calls->open[top].id == id, 1);
+}
+
+static inline void lc_calls_enter_soon(lc_calls *calls, uint32_t id)
+{
+    if (lc_counter_is_used()) {
+        lc_calls_enter_at(calls, id, lc_calls_us(calls, lc_counter_ticks()));
+    } else {
+        lc_calls_enter(calls, id);
+    }
+}
+
+static inline void lc_calls_leave_soon(lc_calls *calls, uint32_t id)
+{
+    if (lc_counter_is_used() && lc_calls_is_innermost(calls, id)) {
+        lc_calls_set_depth(calls, calls->depth - 1u);
+        lc_calls_leave_at(calls, id, lc_calls_us(calls, lc_counter_ticks()));
+    } else {
+        lc_calls_leave(calls, id);
+    }
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* The file of one thread's calls, as it lies beside the flight file: docs/internals/calls-format.md.
+ *
+ * A page of header, the stack of open calls, marks, and the ring of words. Written by its thread alone, under the GIL, with
+ * plain release stores; read by anybody at any time, also after the process is dead.
+ */
+#ifndef LOOPCANARY_CALLS_FORMAT_H
+#define LOOPCANARY_CALLS_FORMAT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define LC_CALLS_MAGIC "LCCALLS"
+#define LC_CALLS_VERSION 1u
+#define LC_CALLS_BYTE_ORDER 0x01020304u
+
+enum {
+    LC_CALLS_HEADER_BYTES = 4096,
+    LC_CALLS_OPEN_MAX = 4096,  /* open calls that are noted; those inside them are counted only */
+    LC_CALLS_MARKS = 4096,     /* a ring of times */
+    LC_CALLS_MARK_WORDS = 4096 /* words from one mark to the next */
+};
+
+/* A word: 1 bit in (a call begins) or out, 20 bits of the code's number, 43 bits of microseconds since the file's begin. */
+#define LC_CALLS_IN (UINT64_C(1) << 63)
+#define LC_CALLS_ID_BITS 20
+#define LC_CALLS_ID_MAX ((UINT32_C(1) << LC_CALLS_ID_BITS) - 1u)
+#define LC_CALLS_TIME_BITS 43
+#define LC_CALLS_TIME_MASK ((UINT64_C(1) << LC_CALLS_TIME_BITS) - 1u)
+
+typedef struct {
+    uint64_t id;
+    uint64_t us; /* when it began: all 64 bits */
+} lc_open_call;
+
+typedef struct {
+    char magic[8];
+    uint32_t version;
+    uint32_t byte_order;
+    uint64_t file_bytes;
+    uint64_t words;      /* room in the ring: a power of two */
+    uint64_t tid;        /* of the thread */
+    uint64_t opened_ns;  /* monotonic: the thread's first word is not older */
+    uint64_t base_ticks; /* where the microseconds begin */
+    uint64_t us_q64;     /* microseconds a tick, times 2^64 */
+    _Atomic uint64_t closed_ns; /* when the thread ended; 0: it has not */
+    _Atomic uint64_t written;   /* words that were ever written */
+    _Atomic uint64_t depth;     /* open calls, with those that are not noted */
+} lc_calls_header;
+
+static_assert(sizeof(lc_calls_header) <= LC_CALLS_HEADER_BYTES, "the header is a page");
+static_assert(sizeof(lc_open_call) == 16, "documented");
+
+#define LC_CALLS_OPEN_OFFSET ((uint64_t)LC_CALLS_HEADER_BYTES)
+#define LC_CALLS_MARKS_OFFSET (LC_CALLS_OPEN_OFFSET + sizeof(lc_open_call) * LC_CALLS_OPEN_MAX)
+#define LC_CALLS_WORDS_OFFSET (LC_CALLS_MARKS_OFFSET + 8u * LC_CALLS_MARKS)
+
+#endif

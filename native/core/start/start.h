@@ -1,0 +1,43 @@
+/* How the process starts, noted in a file that outlives it (start_format.h). One start a process: the file stays mapped. */
+#ifndef LOOPCANARY_START_H
+#define LOOPCANARY_START_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/start/start_format.h"
+
+/* Whether the start is being noted, and none of its ends has come: all that hooks look at. */
+extern bool lc_start_awaited;
+
+/* Makes the file (must not exist; mode 0600). Times as in the header. `slow` is called, on any thread and with no GIL, where the
+ * start is over after `slow_ns`. 0, or an errno; EALREADY: one is noted. GIL. */
+int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void));
+
+/* Notes the moment, if it is the first of its kind (`again`: the last). Any thread, no GIL needed. */
+void lc_start_note(lc_start_mark mark, bool again);
+
+void lc_start_idle(void);
+
+/* The main thread's loop waits, if it is this one. */
+static inline void lc_start_waits(void)
+{
+    if (__builtin_expect(lc_start_awaited, 0)) {
+        lc_start_idle();
+    }
+}
+
+/* Whether the calling thread's imports are noted. GIL. */
+bool lc_start_is_here(void);
+
+/* Imports, one inside the other. `begin` answers what goes to `end`. GIL, on the main thread. */
+uint64_t lc_start_import_begin(const char *name, size_t length);
+void lc_start_import_end(uint64_t number, bool failed);
+/* The innermost one's loader has read a file. */
+void lc_start_import_read(const char *path, size_t length, uint64_t bytes);
+uint32_t lc_start_import_depth(void);
+
+/* Nothing more is noted. In a forked child: nothing of the parent's is touched. Idempotent. */
+void lc_start_leave(void);
+
+#endif

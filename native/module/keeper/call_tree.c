@@ -1,0 +1,82 @@
+#define PY_SSIZE_T_CLEAN
+#include "module/keeper/call_tree.h"
+
+#include <string.h>
+
+#include "core/methods/call_tree.h"
+
+typedef struct {
+    PyObject *read;
+    PyThreadState *thread; /* while the GIL is let go of */
+} reader;
+
+static bool fetch(void *context, uint64_t from, uint64_t *into, size_t count)
+{
+    reader *r = context;
+    PyEval_RestoreThread(r->thread);
+    PyObject *bytes = PyObject_CallFunction(r->read, "KK", (unsigned long long)from, (unsigned long long)count);
+    const bool fits = bytes != NULL && PyBytes_Check(bytes) && (size_t)PyBytes_GET_SIZE(bytes) == count * sizeof *into;
+    if (fits) {
+        memcpy(into, PyBytes_AS_STRING(bytes), count * sizeof *into);
+    } else if (bytes != NULL) {
+        PyErr_SetString(PyExc_ValueError, "call_tree(): read() gave other bytes than it was asked for");
+    }
+    Py_XDECREF(bytes);
+    r->thread = PyEval_SaveThread();
+    return fits;
+}
+
+static PyObject *rows_of(const lc_call_tree *tree)
+{
+    PyObject *rows = PyList_New((Py_ssize_t)tree->count);
+    for (uint32_t i = 0; rows != NULL && i < tree->count; i++) {
+        const lc_call_node *node = &tree->nodes[i];
+        PyObject *row =
+            Py_BuildValue("lIKKKN", node->parent == LC_NO_NODE ? -1L : (long)node->parent, node->id,
+                          (unsigned long long)node->calls, (unsigned long long)node->total_us,
+                          (unsigned long long)(node->total_us - node->inner_us), PyBool_FromLong(node->is_open));
+        if (row == NULL) {
+            Py_CLEAR(rows);
+        } else {
+            PyList_SET_ITEM(rows, (Py_ssize_t)i, row);
+        }
+    }
+    return rows;
+}
+
+PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *read;
+    const char *opened;
+    Py_ssize_t opened_bytes;
+    unsigned long long first, end, depth, begin_us, end_us;
+    unsigned int most;
+    int is_whole;
+    if (!PyArg_ParseTuple(args, "OKKpy#K(KK)I", &read, &first, &end, &is_whole, &opened, &opened_bytes, &depth,
+                          &begin_us, &end_us, &most)) {
+        return NULL;
+    }
+    lc_open_call calls[LC_CALLS_OPEN_MAX];
+    const size_t count = (size_t)opened_bytes / sizeof *calls;
+    if (first > end || count > LC_CALLS_OPEN_MAX) {
+        PyErr_SetString(PyExc_ValueError, "call_tree(): no such words, or too many open calls");
+        return NULL;
+    }
+    memcpy(calls, opened, count * sizeof *calls);
+    reader r = {.read = read};
+    const lc_calls_window window = {fetch, &r, first, end, is_whole != 0, calls, count, depth, begin_us, end_us};
+    lc_call_tree tree;
+    uint64_t left_out_rows = 0, left_out_us = 0;
+    r.thread = PyEval_SaveThread();
+    const bool is_built =
+        lc_call_tree_build(&window, &tree) && lc_call_tree_keep(&tree, most, &left_out_rows, &left_out_us);
+    PyEval_RestoreThread(r.thread);
+    if (!is_built) {
+        lc_call_tree_free(&tree);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    PyObject *answer = Py_BuildValue("NKKK", rows_of(&tree), (unsigned long long)tree.first_us,
+                                     (unsigned long long)(left_out_rows), (unsigned long long)left_out_us);
+    lc_call_tree_free(&tree);
+    return answer;
+}

@@ -1,0 +1,175 @@
+#define PY_SSIZE_T_CLEAN
+#include "module/keeper/line.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "module/agent.h"
+#include "module/apart.h"
+#include "module/quiet_thread.h"
+#include "module/thread_lane.h"
+
+#define RING_PATIENCE_S 0.1
+
+static unsigned starting; /* threads that read the words without the GIL; under the GIL */
+
+/* The courier reads the old ones, if it runs, and start_keeper: then they stay, a few KB. */
+static void use_words(lc_keeper_words *words)
+{
+    lc_courier *courier = &lc_the_agent.courier;
+    lc_keeper_words *old = atomic_load(&courier->words);
+    if (old != NULL && words != NULL && lc_keeper_words_equal(old, words)) {
+        free(words);
+        return;
+    }
+    atomic_store_explicit(&courier->words, words, memory_order_release);
+    if (starting == 0 && !lc_the_agent.running && lc_life_is(&courier->life, LC_LIFE_OVER)) {
+        free(old);
+    }
+}
+
+static PyObject *set_keeper(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *words, *environment;
+    const char *log, *bell;
+    if (!PyArg_ParseTuple(args, "O!O!yy", &PyTuple_Type, &words, &PyTuple_Type, &environment, &log, &bell)) {
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(words) == 0) {
+        PyErr_SetString(PyExc_ValueError, "no words: the first is the executable");
+        return NULL;
+    }
+    char **argv = lc_texts_of(words), **envp = argv == NULL ? NULL : lc_texts_of(environment);
+    lc_keeper_words *copy = envp == NULL ? NULL : lc_keeper_words_copy(argv, envp, log, bell);
+    PyMem_Free(argv);
+    PyMem_Free(envp);
+    if (copy == NULL) {
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    use_words(copy);
+    Py_RETURN_NONE;
+}
+
+/* ---- without a keeper ---- */
+
+static uint64_t generation_now(void) { return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST); }
+
+/* The engine that was without a keeper may have ended meanwhile, and the interpreter with it. */
+static void *call_hook(void *generation)
+{
+    prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
+    lc_thread_is_ours = true;
+    if (generation_now() != (uintptr_t)generation) {
+        return NULL;
+    }
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *hook = lc_the_agent.on_no_keeper;
+    lc_the_agent.on_no_keeper = NULL;
+    PyObject *result = hook == NULL ? NULL : PyObject_CallNoArgs(hook);
+    if (hook != NULL && result == NULL) {
+        PyErr_WriteUnraisable(hook);
+    }
+    Py_XDECREF(result);
+    Py_XDECREF(hook);
+    PyGILState_Release(state);
+    return NULL;
+}
+
+/* The courier's, without the GIL. */
+static bool tell_refusal(void)
+{
+    return lc_quiet_thread_start(call_hook, (void *)(uintptr_t)generation_now()) == 0;
+}
+
+static PyObject *on_no_keeper(PyObject *Py_UNUSED(module), PyObject *hook)
+{
+    Py_XSETREF(lc_the_agent.on_no_keeper, hook == Py_None ? NULL : Py_NewRef(hook));
+    lc_the_agent.courier.refused = tell_refusal;
+    Py_RETURN_NONE;
+}
+
+static PyObject *start_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    const lc_keeper_words *words = atomic_load(&lc_the_agent.courier.words);
+    int error = ENOENT;
+    starting++;
+    Py_BEGIN_ALLOW_THREADS
+    error = words == NULL ? ENOENT : lc_keeper_words_start(words);
+    Py_END_ALLOW_THREADS
+    starting--;
+    if (error != 0 && error != EINPROGRESS) {
+        errno = error;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_taker(PyObject *Py_UNUSED(module), PyObject *keeper)
+{
+    const int is_keeper = PyObject_IsTrue(keeper);
+    if (is_keeper >= 0 && lc_the_agent.running) {
+        LC_STORE(lc_the_agent.flight.header->takes, is_keeper ? LC_TAKES_KEEPER : LC_TAKES_DRAIN);
+    }
+    return is_keeper < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *ring_keeper(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    double seconds = RING_PATIENCE_S;
+    if (!PyArg_ParseTuple(args, "|d", &seconds)) {
+        return NULL;
+    }
+    return PyBool_FromLong(lc_agent_ring_keeper(lc_deadline_after(seconds)) == 0);
+}
+
+static PyObject *speaks(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    unsigned long long device, inode;
+    if (!PyArg_ParseTuple(args, "KK", &device, &inode)) {
+        return NULL;
+    }
+    lc_console_allow(&lc_the_agent.courier.console, device, inode);
+    Py_RETURN_NONE;
+}
+
+static PyObject *end_with_keeper(PyObject *Py_UNUSED(module), PyObject *timeout)
+{
+    const double seconds = PyFloat_AsDouble(timeout);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    return PyBool_FromLong(lc_agent_end_with_keeper(lc_deadline_after(seconds)));
+}
+
+static PyObject *recorded(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    const uint64_t lanes = lc_agent_lanes_used(), stalls = lc_agent_stalls();
+    return Py_BuildValue("KK", (unsigned long long)lanes, (unsigned long long)stalls);
+}
+
+static PyObject *keeper_outcome(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromLong(atomic_load(&lc_the_agent.courier.outcome));
+}
+
+static PyMethodDef methods[] = {
+    {"set_keeper", set_keeper, METH_VARARGS, "set_keeper(words, environment, log, bell): what starts a keeper, all bytes; copied."},
+    {"start_keeper", start_keeper, METH_NOARGS,
+     "Starts a keeper, if none was started in the last seconds. OSError where it cannot be done."},
+    {"on_no_keeper", on_no_keeper, METH_O,
+     "on_no_keeper(hook | None): called once, without arguments and on a thread of ours, when it is known that there will be no keeper."},
+    {"set_taker", set_taker, METH_O, "set_taker(keeper): whether a keeper takes stalls, or the process's own drain."},
+    {"ring_keeper", ring_keeper, METH_VARARGS,
+     "ring_keeper(patience_s=0.1): whether a keeper has heard it by then; else one is started."},
+    {"speaks", speaks, METH_VARARGS,
+     "speaks(device, inode): texts of the keeper go to descriptor 2, while it is this file; (0, 0): nowhere."},
+    {"recorded", recorded, METH_NOARGS, "recorded() -> (lanes that had a turn, stalls that ended; a busy watchdog may have some still to see)."},
+    {"keeper_outcome", keeper_outcome, METH_NOARGS,
+     "keeper_outcome() -> int: 0, the last ring was heard, or none was asked for; EINPROGRESS: a keeper is being started; else why there is none."},
+    {"end_with_keeper", end_with_keeper, METH_O,
+     "end_with_keeper(timeout_s) -> bool: the process ends; whether the keeper has stored it, and all texts are written."},
+    {NULL, NULL, 0, NULL},
+};
+
+int lc_keeper_line_add(PyObject *module) { return PyModule_AddFunctions(module, methods); }

@@ -1,0 +1,202 @@
+/* What calls and returns come in by, and what code objects have of us. */
+#include "core/methods/calls.h"
+#include "probes/hooks/raised.h"
+#include "probes/hooks/stand_in.h"
+#include "probes/methods/tracer_state.h"
+
+#if PY_VERSION_HEX < 0x030C0000
+#define PyUnstable_Code_SetExtra _PyCode_SetExtra
+#endif
+
+/* What co_extra points to (_PyCodeObjectExtra in Objects/codeobject.c, the same from 3.6 to 3.15): PyUnstable_Code_GetExtra is a
+ * third of what an event costs us. `choose` compares the two. */
+typedef struct {
+    Py_ssize_t size;
+    void *values[];
+} code_extras;
+
+static inline uintptr_t extra_of(PyObject *code)
+{
+    const code_extras *extras = ((PyCodeObject *)code)->co_extra;
+    return extras != NULL && lc_the_tracer.extra < extras->size ? (uintptr_t)extras->values[lc_the_tracer.extra] : 0;
+}
+
+static uintptr_t of_code(PyObject *code)
+{
+    const uintptr_t extra = extra_of(code);
+    return extra >> LC_CODE_STAMP_SHIFT == lc_the_tracer.generation ? extra : LC_CODE_UNKNOWN;
+}
+
+static inline uint32_t number_in(uintptr_t extra) { return (uint32_t)(extra >> LC_CODE_WHAT_BITS) & LC_CALLS_ID_MAX; }
+
+/* Whether both the thread and the code object that has this are traced. */
+static inline bool is_noted(uintptr_t extra)
+{
+    const uintptr_t stamp = extra & ~((uintptr_t)LC_CALLS_ID_MAX << LC_CODE_WHAT_BITS);
+    return __builtin_expect(stamp == lc_the_tracer.stamp && lc_traced_own.stamp == stamp, 1);
+}
+
+/* Asks Python. LC_CODE_UNKNOWN: it could not answer now (near the limit of recursion, a full disk). An exception may be set then, the
+ * program's own, from a signal's handler. */
+static uintptr_t choose(PyObject *code)
+{
+    const uint64_t generation = lc_the_tracer.generation;
+    PyObject *chooser = Py_NewRef(lc_the_tracer.chooser);
+    PyObject *answer = PyObject_CallOneArg(chooser, code);
+    Py_DECREF(chooser);
+    const long number = answer != NULL ? PyLong_AsLong(answer) : -1;
+    if (!lc_raised_is_ours(answer) || number < 0 || number > (long)LC_CALLS_ID_MAX ||
+        generation != lc_the_tracer.generation) {
+        return LC_CODE_UNKNOWN;
+    }
+    const uintptr_t extra = (uintptr_t)lc_the_tracer.generation << LC_CODE_STAMP_SHIFT | (uintptr_t)number << LC_CODE_WHAT_BITS |
+                            (number != 0 ? LC_CODE_CHOSEN : LC_CODE_LEFT_OUT);
+    if (PyUnstable_Code_SetExtra(code, lc_the_tracer.extra, (void *)extra) != 0) {
+        PyErr_Clear();
+        return LC_CODE_UNKNOWN;
+    }
+    return of_code(code) == extra ? extra : LC_CODE_UNKNOWN;
+}
+
+/* The long ways, apart: what calls nothing saves no registers. */
+#define APART __attribute__((noinline, cold))
+
+#if PY_VERSION_HEX >= 0x030C0000 /* None has no count of references from here on */
+#define NONE Py_None
+#else
+#define NONE Py_NewRef(Py_None)
+#endif
+
+static APART PyObject *note(PyObject *code, void (*what)(lc_calls *, uint32_t))
+{
+    lc_calls *calls = lc_traced_own_calls();
+    const uintptr_t extra = of_code(code);
+    if (extra & LC_CODE_CHOSEN && calls != NULL) {
+        what(calls, number_in(extra));
+    }
+    return NONE;
+}
+
+static APART PyObject *start_otherwise(PyObject *code)
+{
+    uintptr_t extra = lc_the_tracer.runs ? of_code(code) : LC_CODE_LEFT_OUT;
+    if (extra == LC_CODE_UNKNOWN) {
+        extra = choose(code);
+        if (extra == LC_CODE_UNKNOWN) {
+            return PyErr_Occurred() ? NULL : NONE;
+        }
+    }
+    return extra & LC_CODE_LEFT_OUT && lc_the_tracer.runs ? Py_NewRef(lc_the_tracer.disable) : note(code, lc_calls_enter);
+}
+
+static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
+                          PyObject *Py_UNUSED(names))
+{
+    const uintptr_t extra = extra_of(args[0]);
+    if (!is_noted(extra)) {
+        return start_otherwise(args[0]);
+    }
+    lc_calls_enter_soon(lc_traced_own.calls, number_in(extra));
+    return NONE;
+}
+
+static PyObject *on_enter(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
+                          PyObject *Py_UNUSED(names))
+{
+    const uintptr_t extra = extra_of(args[0]);
+    if (!is_noted(extra)) {
+        return note(args[0], lc_calls_enter);
+    }
+    lc_calls_enter_soon(lc_traced_own.calls, number_in(extra));
+    return NONE;
+}
+
+static PyObject *on_leave(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
+                          PyObject *Py_UNUSED(names))
+{
+    const uintptr_t extra = extra_of(args[0]);
+    if (!is_noted(extra)) {
+        return note(args[0], lc_calls_leave);
+    }
+    lc_calls_leave_soon(lc_traced_own.calls, number_in(extra));
+    return NONE;
+}
+
+static PyMemberDef members[] = {LC_STAND_IN_VECTORCALL, {NULL, 0, 0, 0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "What sys.monitoring calls: as a built-in function, without the way to its arguments."},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, members},
+    LC_STAND_IN_SLOTS,
+    {0, NULL},
+};
+static PyType_Spec spec = {
+    .name = "loopcanary._native.CallEvent",
+    .basicsize = sizeof(lc_stand_in),
+    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int lc_call_events_add(PyObject *module)
+{
+    static const struct {
+        const char *name;
+        vectorcallfunc call;
+    } events[] = {{"calls_on_start", on_start}, {"calls_on_enter", on_enter}, {"calls_on_leave", on_leave}};
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    for (size_t i = 0; type != NULL && i < sizeof events / sizeof *events; i++) {
+        PyObject *event = lc_stand_in_new((PyTypeObject *)type, events[i].call, 0);
+        const int failed = event == NULL ? -1 : PyModule_AddObjectRef(module, events[i].name, event);
+        Py_XDECREF(event);
+        if (failed != 0) {
+            Py_CLEAR(type);
+        }
+    }
+    Py_XDECREF(type); /* the events have it */
+    return type != NULL ? 0 : -1;
+}
+/* ---- before 3.12 -------------------------------------------------------------------------- */
+
+#if PY_VERSION_HEX < 0x030C0000
+static APART int event_otherwise(PyObject *code, bool is_call)
+{
+    PyObject *answer = is_call ? start_otherwise(code) : note(code, lc_calls_leave);
+    Py_XDECREF(answer);
+    return answer != NULL ? 0 : -1;
+}
+
+static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *Py_UNUSED(argument))
+{
+    if (what != PyTrace_CALL && what != PyTrace_RETURN) {
+        return 0;
+    }
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame);
+    Py_DECREF(code); /* the frame has it */
+    const uintptr_t extra = extra_of(code);
+    if (!is_noted(extra)) {
+        return event_otherwise(code, what == PyTrace_CALL);
+    }
+    if (what == PyTrace_CALL) {
+        lc_calls_enter_soon(lc_traced_own.calls, number_in(extra));
+    } else {
+        lc_calls_leave_soon(lc_traced_own.calls, number_in(extra));
+    }
+    return 0;
+}
+
+bool lc_another_profiler_runs(void)
+{
+    const PyThreadState *thread = PyThreadState_Get();
+    return thread->c_profilefunc != NULL && thread->c_profilefunc != on_event;
+}
+
+void lc_profile_thread(bool on)
+{
+    if (on ? lc_traced_own.calls != NULL && !lc_another_profiler_runs() : PyThreadState_Get()->c_profilefunc == on_event) {
+        PyEval_SetProfile(on ? on_event : NULL, NULL);
+    }
+}
+#else
+bool lc_another_profiler_runs(void) { return false; } /* each has its tool id */
+void lc_profile_thread(bool Py_UNUSED(on)) {}
+#endif

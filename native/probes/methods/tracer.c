@@ -1,0 +1,226 @@
+#include "probes/methods/tracer.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "module/agent.h"
+#include "module/thread_lane.h"
+#include "probes/hooks/raised.h"
+#include "probes/methods/tracer_state.h"
+
+#if PY_VERSION_HEX < 0x030C0000
+#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
+#endif
+
+#define KEPT_NS UINT64_C(10000000000) /* the file of a thread that has ended: its last stall is stored by then */
+
+lc_tracer lc_the_tracer = {.stamp = LC_CODE_CHOSEN};
+_Thread_local lc_traced_thread lc_traced_own __attribute__((tls_model("initial-exec")));
+
+static void begin_generation(void)
+{
+    lc_the_tracer.generation++;
+    lc_the_tracer.stamp = (uintptr_t)lc_the_tracer.generation << LC_CODE_STAMP_SHIFT | LC_CODE_CHOSEN;
+}
+
+static void trace_own(lc_calls *calls)
+{
+    lc_traced_own.calls = calls;
+    lc_traced_own.generation = lc_the_tracer.generation;
+    lc_traced_own.stamp = calls != NULL ? lc_the_tracer.stamp : 0;
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static lc_calls *file_of_ended(uint64_t for_ns)
+{
+    lc_calls *oldest = NULL;
+    uint64_t oldest_ns = UINT64_MAX;
+    for (unsigned i = 0; i < lc_the_tracer.file_count; i++) {
+        const uint64_t closed = atomic_load_explicit(&lc_the_tracer.files[i].header->closed_ns, memory_order_relaxed);
+        if (closed != 0 && closed < oldest_ns) {
+            oldest = &lc_the_tracer.files[i];
+            oldest_ns = closed;
+        }
+    }
+    return oldest != NULL && lc_now_ns() - oldest_ns >= for_ns ? oldest : NULL;
+}
+
+static lc_calls *new_file(int *error)
+{
+    char path[PATH_MAX];
+    if (lc_the_tracer.file_count == LC_CALLS_FILES_MAX) {
+        *error = EMFILE;
+        return NULL;
+    }
+    if ((size_t)snprintf(path, sizeof path, "%s%u", lc_the_tracer.prefix, lc_the_tracer.file_count) >= sizeof path) {
+        *error = ENAMETOOLONG;
+        return NULL;
+    }
+    lc_calls *calls = &lc_the_tracer.files[lc_the_tracer.file_count];
+    *error = lc_calls_create(calls, path, lc_the_tracer.words, LC_LOAD(lc_the_agent.flight.header->tick_ns_q32));
+    lc_the_tracer.file_count += *error == 0;
+    return *error == 0 ? calls : NULL;
+}
+
+static bool is_to_be_traced(void)
+{
+    const bool is_main = (pid_t)syscall(SYS_gettid) == getpid();
+    return lc_the_tracer.runs && lc_the_agent.running && !lc_thread_is_ours && (is_main || lc_thread_lane_peek() != NULL);
+}
+
+/* Decides whether the calling thread is traced, until it gets a lane or the tracer starts anew. 0, or an errno. */
+static int begin_thread(void)
+{
+    int error = 0;
+    trace_own(NULL);
+    if (!is_to_be_traced()) {
+        return 0;
+    }
+    lc_calls *calls = file_of_ended(KEPT_NS);
+    calls = calls != NULL ? calls : new_file(&error);
+    calls = calls != NULL ? calls : file_of_ended(0);
+    if (calls == NULL) {
+        lc_the_tracer.refused++;
+        return error;
+    }
+    lc_calls_begin(calls, (uint64_t)syscall(SYS_gettid));
+    trace_own(calls);
+    return 0;
+}
+
+lc_calls *lc_traced_own_calls(void)
+{
+    if (lc_traced_own.generation != lc_the_tracer.generation) {
+        (void)begin_thread();
+    }
+    return lc_traced_own.calls;
+}
+
+void lc_calls_thread_ends(uint64_t tid)
+{
+    for (unsigned i = 0; lc_the_tracer.runs && i < lc_the_tracer.file_count; i++) {
+        lc_calls *calls = &lc_the_tracer.files[i];
+        if (calls->header->tid == tid && tid != (uint64_t)getpid()) {
+            lc_calls_end(calls);
+            if (lc_traced_own.calls == calls) {
+                trace_own(NULL);
+            }
+        }
+    }
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+/* Inside fork(2): the files are the parent's, whose pages the child shares. */
+static void let_go_in_child(void)
+{
+    lc_the_tracer.runs = false;
+    begin_generation();
+    trace_own(NULL);
+}
+
+static bool prepare_for_forks(void)
+{
+    static bool prepared; /* handlers cannot be taken back */
+    const int error = prepared ? 0 : pthread_atfork(NULL, NULL, let_go_in_child);
+    prepared = error == 0;
+    if (error != 0) {
+        errno = error;
+        PyErr_SetFromErrno(PyExc_OSError);
+    }
+    return error == 0;
+}
+
+void lc_calls_thread_is_watched(void)
+{
+    if (lc_the_tracer.runs && lc_traced_own.calls == NULL) {
+        (void)begin_thread();
+        const lc_raised before = lc_raised_take();
+        lc_profile_thread(true);
+        lc_raised_put_back(before);
+    }
+}
+
+static void stop(void)
+{
+    lc_the_tracer.runs = false;
+    begin_generation();
+    for (unsigned i = 0; i < lc_the_tracer.file_count; i++) {
+        lc_calls_close(&lc_the_tracer.files[i]);
+    }
+    lc_the_tracer.file_count = 0;
+    Py_CLEAR(lc_the_tracer.chooser);
+    Py_CLEAR(lc_the_tracer.disable);
+}
+
+static bool has_place_in_code(void)
+{
+    if (!lc_the_tracer.has_extra) {
+        lc_the_tracer.extra = PyUnstable_Eval_RequestCodeExtraIndex(NULL);
+        lc_the_tracer.has_extra = lc_the_tracer.extra >= 0;
+        if (!lc_the_tracer.has_extra) {
+            PyErr_SetString(PyExc_RuntimeError, "other tools have taken all places in code objects");
+        }
+    }
+    return lc_the_tracer.has_extra;
+}
+
+static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *prefix;
+    unsigned long long words;
+    PyObject *chooser, *disable;
+    if (!PyArg_ParseTuple(args, "yKOO", &prefix, &words, &chooser, &disable) || !has_place_in_code() ||
+        !prepare_for_forks()) {
+        return NULL;
+    }
+    if (!lc_the_agent.running || lc_the_tracer.runs || strlen(prefix) >= sizeof lc_the_tracer.prefix || lc_another_profiler_runs()) {
+        PyErr_SetString(PyExc_RuntimeError, lc_another_profiler_runs() ? "another profiler runs on this thread"
+                                                                    : "the engine does not run, or it traces already");
+        return NULL;
+    }
+    strcpy(lc_the_tracer.prefix, prefix);
+    lc_the_tracer.words = words;
+    lc_the_tracer.refused = 0;
+    lc_the_tracer.chooser = Py_NewRef(chooser);
+    lc_the_tracer.disable = Py_NewRef(disable);
+    lc_the_tracer.runs = true;
+    begin_generation();
+    const int error = begin_thread();
+    if (error != 0) {
+        stop();
+        errno = error;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    lc_profile_thread(true);
+    return lc_traced_own.calls != NULL ? PyLong_FromUnsignedLongLong(lc_traced_own.calls->mask + 1u) : Py_NewRef(Py_None);
+}
+
+static PyObject *stop_tracing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    lc_profile_thread(false);
+    for (unsigned i = 0; lc_the_tracer.runs && i < lc_the_tracer.file_count; i++) { /* a forked child's do not run */
+        lc_calls_end(&lc_the_tracer.files[i]);
+    }
+    stop();
+    Py_RETURN_NONE;
+}
+
+static PyObject *count_refused(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLongLong(lc_the_tracer.refused);
+}
+
+static PyMethodDef functions[] = {
+    {"calls_start", start_tracing, METH_VARARGS, "Notes calls of chosen functions from now on: tracer.h."},
+    {"calls_stop", stop_tracing, METH_NOARGS, "Notes no more calls; the files stay."},
+    {"calls_refused", count_refused, METH_NOARGS, "Threads for whose calls there was no file."},
+    {NULL, NULL, 0, NULL},
+};
+
+int lc_calls_add(PyObject *module) { return PyModule_AddFunctions(module, functions) == 0 ? lc_call_events_add(module) : -1; }

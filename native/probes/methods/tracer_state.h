@@ -1,0 +1,53 @@
+/* What the files of the tracer share (tracer.h): what runs, what the calling thread has, what code objects have of us.
+ *
+ * GIL held in all functions.
+ */
+#ifndef LOOPCANARY_TRACER_STATE_H
+#define LOOPCANARY_TRACER_STATE_H
+
+#include <Python.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/methods/calls.h"
+
+enum { LC_CALLS_FILES_MAX = 16 };
+
+typedef struct {
+    bool runs;
+    uint64_t generation; /* of starts and stops; threads and code objects know what was before by theirs */
+    uintptr_t stamp;     /* what chosen code objects of this generation have beside their number */
+    Py_ssize_t extra;    /* index of what we keep in code objects; 0: not asked for */
+    bool has_extra;
+    PyObject *chooser, *disable;
+    char prefix[PATH_MAX];
+    uint64_t words;
+    lc_calls files[LC_CALLS_FILES_MAX];
+    unsigned file_count;
+    uint64_t refused;
+} lc_tracer;
+
+typedef struct {
+    uint64_t generation;
+    uintptr_t stamp; /* the tracer's where it is traced; 0 */
+    lc_calls *calls; /* NULL: this thread is not traced */
+} lc_traced_thread;
+
+extern lc_tracer lc_the_tracer;
+extern _Thread_local lc_traced_thread lc_traced_own __attribute__((tls_model("initial-exec")));
+
+/* What a code object has of us: 2 bits of what it is, 20 of its number, the rest of the generation that it is from. */
+enum { LC_CODE_UNKNOWN = 0, LC_CODE_CHOSEN = 1, LC_CODE_LEFT_OUT = 2, LC_CODE_WHAT_BITS = 2, LC_CODE_STAMP_SHIFT = LC_CODE_WHAT_BITS + LC_CALLS_ID_BITS };
+
+
+/* The calling thread's, after it was decided whether it is traced. */
+lc_calls *lc_traced_own_calls(void);
+
+/* events.c: adds calls_on_start, calls_on_enter, calls_on_leave. -1 with an exception. */
+int lc_call_events_add(PyObject *module);
+/* Before 3.12: whether a profiler that is not ours runs on the calling thread; begins and ends ours there. Later: false, nothing. */
+bool lc_another_profiler_runs(void);
+void lc_profile_thread(bool on);
+
+#endif

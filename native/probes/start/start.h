@@ -1,0 +1,18 @@
+/* The start of the program: which modules it imports, and the moments that hooks see (native/core/start/start.h).
+ *
+ * Imports are seen in importlib's own `_find_and_load`, which C and Python call for each module that is not there yet, and what
+ * their loaders read in FileLoader.get_data. Both are put back when the start is over.
+ */
+#ifndef LOOPCANARY_PROBES_START_H
+#define LOOPCANARY_PROBES_START_H
+
+#include <Python.h>
+
+/* Adds to the module; negative with an exception set where that fails:
+ *   start_notes(path, hook_ns, run_ns, slow_ns)  makes the file and begins; a start that takes longer is told to those who take
+ *                                                stalls. OSError
+ *   start_mark(mark)                             notes the moment, if it is the first of its kind
+ *   start_over()                                 the main module has ended; importlib is as it was */
+int lc_start_add(PyObject *module);
+
+#endif

@@ -1,0 +1,258 @@
+"""A living program as the keeper serves it: stalls out of its flight file, texts into it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loopcanary import diagnosis, flight
+from loopcanary import keeper as place
+from loopcanary.assembly import native_module
+from loopcanary.assembly.keeper import noted
+from loopcanary.assembly.store import Autopsy
+from loopcanary.flight.format import ProcessState, SlotState, TakenBy
+from loopcanary.keeper.backoff import Backoff
+from loopcanary.keeper.hangs import Hangs
+from loopcanary.model import Session, SessionEnd
+from loopcanary.store.recovery.plausible import credible, credible_lane, ended_by
+
+if TYPE_CHECKING:
+    from loopcanary.assembly.keeper.stations import KeptStations
+    from loopcanary.flight.glance import SlotMark
+
+KEEPER = "keeper"
+"""Key of the facts: which keeper serves this program (keeper.key)."""
+_KEY = place.key()
+_MS = 1_000_000
+_S = 1_000 * _MS
+_FACTS_AGAIN_NS, _FACTS_BY_NS = 50 * _MS, 2 * _S
+"""A program writes its facts at its start."""
+_TEXT_FIRST_NS, _TEXT_MOST_NS = 2 * _MS, 200 * _MS
+"""Until the next look whether the program has written the text before."""
+_STORE_FIRST_NS, _STORE_MOST_NS = _S, 60 * _S
+"""Between tries to store what could not be stored: a full disk may have room later."""
+_LAST_TEXTS_NS = 2 * _S
+"""From its end on, a program's texts wait for this time at most; it waits for them itself half of that."""
+
+
+class StationsMaker(Protocol):
+    """Makes what a program's stalls pass through, by its facts."""
+
+    def __call__(
+        self, facts: dict[str, Any], header: flight.FlightHeader, pid: int | None, /
+    ) -> KeptStations:
+        """The stations. Raises nothing."""
+
+
+class FlightLife:
+    """See keeper.files.WatchedLife. One whose own drain takes its stalls is only seen to live."""
+
+    def __init__(
+        self, file: flight.FlightFile, make_stations: StationsMaker, remove: Callable[[], object]
+    ) -> None:
+        """`remove`: removes the file and its names."""
+        self._file = file
+        self._glances = file.glances()
+        self._autopsy = Autopsy()
+        self._make_stations = make_stations
+        self._remove = remove
+        self._stations: KeptStations | None = None
+        self._page: Any = None
+        self._hangs = Hangs()
+        self._judged: dict[int, SlotMark] = {}
+        """Ended stalls, by serial, that passed the pipeline and are not stored yet."""
+        self._tries = Backoff(_STORE_FIRST_NS, _STORE_MOST_NS)
+        self._ended_ns: int | None = None
+        """When the end of the process was stored."""
+        self._text_wait_ns = _TEXT_FIRST_NS
+        header = file.header
+        self.pid = header.pid if flight.liveness(header) is flight.Liveness.RUNNING else None
+
+    @property
+    def has_more(self) -> bool:
+        """The end is stored, and not all texts were put."""
+        return self._ended_ns is not None and self._page is not None
+
+    def is_over(self) -> bool:
+        return self._autopsy.is_dead(self._file)
+
+    def look(self, now_ns: int, *, is_rung: bool) -> int | None:  # noqa: ARG002 - a look is cheap
+        if self._ended_ns is not None:
+            return self._say_last(now_ns)
+        header = (
+            self._file.header
+        )  # before the slots: they are final where it says that the process has ended
+        if header.taken_by is not TakenBy.KEEPER or self._glances.is_closed():
+            return None
+        if self._page is None:
+            facts = self._file.facts()
+            if not facts and now_ns - header.started_ns < _FACTS_BY_NS:
+                return now_ns + _FACTS_AGAIN_NS
+            if facts.get(KEEPER, _KEY) != _KEY:
+                return None  # that of another version or environment
+            self._page = native_module().open_keeper(self._file.name)
+        self._page.beat(now_ns)
+        due_ns = self._take(header, now_ns, tells_hangs=header.state is ProcessState.RUNNING)
+        if header.state is ProcessState.ENDED:
+            self._end(header, now_ns)
+            return self._say_last(now_ns)
+        traces_ns = self._take_traces(header, now_ns)
+        text_ns = self._say(now_ns)
+        return min((one for one in (due_ns, traces_ns, text_ns) if one is not None), default=None)
+
+    def finish(self, now_ns: int) -> None:
+        header = self._file.header
+        if self._page is None or self._ended_ns is not None or header.taken_by is not TakenBy.KEEPER:
+            return
+        self._take(header, now_ns, tells_hangs=False)
+        if header.state is not ProcessState.ENDED:
+            self._take_traces(header, now_ns, is_last=True)
+        else:
+            self._end(header, now_ns)
+            # It may live, and wait: a process that gives up its file counts as dead.
+            self._say_last(now_ns)
+
+    def close(self) -> None:
+        if self._page is not None:
+            self._page.close()
+            self._page = None
+        if self._stations is not None:
+            self._stations.is_over = True
+        self._file.close()
+
+    # ---- stalls -----------------------------------------------------------------------------
+
+    def _take(self, header: flight.FlightHeader, now_ns: int, *, tells_hangs: bool) -> int | None:
+        """Takes what has ended and tells hangs. When to look again."""
+        marks = self._glances.marks()
+        self._hangs.forget_all_but({mark.serial for mark in marks})
+        dues: list[int] = []
+        stations: KeptStations | None = None
+        for mark in marks:
+            going_on = mark.state is not SlotState.ENDED
+            if going_on and not tells_hangs:
+                continue
+            if going_on and not self._hangs.is_due(mark.serial, mark.begin_ns, now_ns):
+                due_ns = self._hangs.due_ns(mark.serial, mark.begin_ns, now_ns)
+                dues += [] if due_ns is None else [due_ns]
+                continue
+            stations = stations or self._renewed(header)
+            if going_on:
+                self._tell_hang(stations, mark, now_ns)
+                due_ns = self._hangs.due_ns(mark.serial, mark.begin_ns, now_ns)
+                dues += [] if due_ns is None else [due_ns]
+            elif mark.serial not in self._judged:
+                self._take_ended(stations, header, mark)
+        if stations is not None and tells_hangs:
+            stations.take_start(None)
+        again_ns = self._store_again(now_ns)
+        return min([*dues, *([] if again_ns is None else [again_ns])], default=None)
+
+    def _tell_hang(self, stations: KeptStations, mark: SlotMark, now_ns: int) -> None:
+        evidence = self._file.slot_evidence(mark.index)
+        if evidence is None or evidence.serial != mark.serial or evidence.end_ns is not None:
+            return
+        if not self._hangs.knows(mark.serial):
+            told_ns = stations.told_ns(mark.serial)
+            if told_ns is not None and not self._hangs.tell(mark.serial, told_ns):
+                return
+        if self._hangs.tell(mark.serial, now_ns - mark.begin_ns):
+            # It was in it when we looked, which is later than the watchdog did.
+            stations.take(replace(evidence, last_look_ns=max(evidence.last_look_ns, now_ns)))
+
+    def _take_ended(self, stations: KeptStations, header: flight.FlightHeader, mark: SlotMark) -> None:
+        evidence = self._file.slot_evidence(mark.index)
+        if evidence is None or evidence.serial != mark.serial:
+            return  # it has changed meanwhile, or lies
+        believed = credible(header, evidence)
+        if believed is None or stations.take(believed):
+            self._free(mark)
+        else:
+            self._judged[mark.serial] = mark
+
+    def _store_again(self, now_ns: int) -> int | None:
+        """What could not be stored before. When to try again; None: all is stored."""
+        if self._stations is None or not self._stations.has_unstored:
+            return None
+        if self._tries.holds(now_ns):
+            return self._tries.until_ns
+        if not self._stations.store_again():
+            self._tries.fail(now_ns)
+            return self._tries.until_ns
+        self._tries.succeed()
+        for mark in self._judged.values():
+            self._free(mark)
+        self._judged.clear()
+        return None
+
+    def _take_traces(self, header: flight.FlightHeader, now_ns: int, *, is_last: bool = False) -> int | None:
+        """Frames, input and idle work. When to look again."""
+        if self._stations is None and not noted.are_there(self._file.name):
+            return None
+        return self._renewed(header).take_traces(now_ns, is_last=is_last)
+
+    def _free(self, mark: SlotMark) -> None:
+        self._page.take(mark.index, mark.serial)
+
+    def _renewed(self, header: flight.FlightHeader) -> KeptStations:
+        facts = self._file.facts()
+        if self._stations is None:
+            self._stations = self._make_stations(facts, header, self.pid)
+            self._stations.file = self._file
+        self._stations.renew(facts, header)
+        return self._stations
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def _end(self, header: flight.FlightHeader, now_ns: int) -> None:
+        """Stores what is left, and the session. What cannot be stored stays in the file."""
+        stations = self._renewed(header)
+        ended_ns = header.ended_ns or now_ns
+        left = [*(found for _, found in self._file.stalls()), *self._file.unslotted_stalls()]
+        for evidence in left:
+            believed = credible(header, evidence)
+            if believed is not None and believed.serial not in self._judged:
+                stations.take(ended_by(believed, ended_ns))
+        self._take_traces(header, now_ns, is_last=True)
+        stations.take_start(ended_ns)
+        is_whole = self._store_again(now_ns) is None
+        is_whole &= stations.close(self._session(stations.session, header, ended_ns))
+        self._ended_ns = now_ns
+        if is_whole:
+            self._remove()
+
+    def _session(self, session: Session, header: flight.FlightHeader, ended_ns: int) -> Session:
+        now_wall_ns = time.time_ns()
+        lanes = [credible_lane(header, lane, now_wall_ns) for lane in self._file.lanes()]
+        return replace(
+            session,
+            ended_wall_ns=header.clock.to_wall_ns(ended_ns),
+            end=SessionEnd.EXIT,
+            loops=diagnosis.process_health(lanes, ended_ns),
+            statistics=self._file.counters(),
+        )
+
+    # ---- texts ------------------------------------------------------------------------------
+
+    def _say(self, now_ns: int) -> int | None:
+        """Puts the next text, if the one before is written. When to try again; None: nothing waits."""
+        screen = None if self._stations is None else self._stations.screen
+        while screen is not None and screen.first is not None:
+            if not self._page.say(screen.first):
+                self._text_wait_ns = min(2 * self._text_wait_ns, _TEXT_MOST_NS)
+                return now_ns + self._text_wait_ns
+            screen.shown()
+            self._text_wait_ns = _TEXT_FIRST_NS
+        return None
+
+    def _say_last(self, now_ns: int) -> int | None:
+        if self._page is None or self._ended_ns is None:
+            return None
+        due_ns = None if now_ns - self._ended_ns > _LAST_TEXTS_NS else self._say(now_ns)
+        if due_ns is None:
+            self._page.set_closed()
+            self._page.close()
+            self._page = None
+        return due_ns

@@ -1,0 +1,381 @@
+"""What the stalls of one program pass through in its keeper: the pipeline of the engine, by the program's own
+settings, paths and stderr."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loopcanary import diagnosis
+from loopcanary.assembly.keeper.noted import NotedTraces, are_there, open_notes
+from loopcanary.assembly.keeper.starts import start_in
+from loopcanary.assembly.store import config_of, paths_of, slow_methods, with_calls
+from loopcanary.engine import Boundary
+from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard, tracing_process
+from loopcanary.engine.in_process.pipeline import Pipeline, Stations
+from loopcanary.model import Config, Issue, IssueKind, Session, Stall, StallEvidence, StallState
+from loopcanary.model.search import IssueQuery
+from loopcanary.protocols.plugins import Interceptor, Reporter
+from loopcanary.registry import REGISTRY, REPORTERS
+from loopcanary.reporters import wanted
+from loopcanary.reporters.bell import Bell
+from loopcanary.reporters.console import ConsoleReporter
+from loopcanary.reporters.far_terminal import FarTerminal
+from loopcanary.store.recovery.forensics import session_of
+
+if TYPE_CHECKING:
+    from loopcanary.flight import FlightFile, FlightHeader
+    from loopcanary.model import TraceFigures
+    from loopcanary.store import Store
+
+STDERR = "stderr"
+"""Key of the facts: what the program's stderr is, and may be used for."""
+_RECALLED_MAX = 1_000
+_UNSTORED_MAX = 256
+_OUR_FILES = diagnosis.FileSources()
+"""What is read of them is kept for all programs that have this process's root."""
+
+
+class KeptSink:
+    """See protocols.stores.Sink. Knows what it could not store. The store is shared, and closed by others."""
+
+    def __init__(self, store: Store, counts: Counter[str]) -> None:
+        self._store = store
+        self._counts = counts
+        self.unstored: dict[str, Issue] = {}
+        """By id; the latest state. Stalls are bounded by a flight file's slots, others by _UNSTORED_MAX."""
+        self.going_on: dict[str, Stall] = {}
+        """By id: as they were told last."""
+
+    def put_session(self, session: Session) -> None:
+        """StoreError."""
+        self._counts["changes"] += 1
+        self._store.put_session(session)
+
+    def put_issue(self, issue: Issue) -> None:
+        """StoreError: it is in `unstored`."""
+        if isinstance(issue, Stall) and issue.state is StallState.ONGOING:
+            self.going_on[issue.id] = issue
+        else:
+            self.going_on.pop(issue.id, None)
+        if isinstance(issue, Stall) or len(self.unstored) < _UNSTORED_MAX:
+            self.unstored[issue.id] = issue
+        self.put_unstored()
+
+    def put_unstored(self) -> None:
+        """StoreError."""
+        self._counts["changes"] += 1
+        issues = list(self.unstored.values())
+        self._store.put([], issues)
+        self.unstored.clear()
+        self._counts["stalls"] += sum(getattr(one, "state", None) is StallState.ENDED for one in issues)
+
+    def put_traces(self, session: str, figures: TraceFigures) -> None:
+        """StoreError."""
+        self._counts["changes"] += 1
+        self._store.put_traces(session, figures)
+
+    def rest(self, patience_s: float) -> bool:
+        """See Sink."""
+        return self._store.rest(patience_s)
+
+    def go_on(self) -> None:
+        """See Sink."""
+        self._store.go_on()
+
+    def close(self) -> None:
+        """Other programs use the store, too."""
+
+
+class KeptStations:
+    """One program's. The keeper's thread; nothing is raised."""
+
+    def __init__(
+        self,
+        facts: dict[str, Any],
+        header: FlightHeader,
+        pid: int | None,
+        *,
+        store_for: Callable[[Config], Store],
+        interceptors: Sequence[Interceptor],
+        complain: Callable[[str], object],
+        counts: Counter[str],
+    ) -> None:
+        """What the program's stalls pass through.
+
+        Args:
+            facts: What the program says of itself.
+            header: Of its flight file.
+            pid: Its number here; None: it has none in this namespace.
+            store_for: Gives the store with the retention of these settings.
+            interceptors: Those of packages.
+            complain: Gets a line of what is wrong.
+            counts: Of what was stored.
+        """
+        self.is_over = False
+        """The program has ended, or is served no more."""
+        self._clock = header.clock
+        self.file: FlightFile | None = None
+        """The program's, open; beside it its traced calls may lie, and the notes of its start."""
+        self._has_start = False
+        self._facts = facts
+        self._paths = paths_of(facts)
+        self._config = config_of(facts)
+        self.session = session_of(facts, header)
+        who = f"{self.session.name} (pid {self.session.pid})"
+        self.screen = self._made_screen()
+        self._boundary = Boundary(partial(self._say, who, complain))
+        self._store = store_for(self._config)
+        self._sink = KeptSink(self._store, counts)
+        self._console = self._made_console(who)
+        self._reporters = [*self._made_reporters()]
+        self._pid = pid
+        self._sources = _sources(pid)
+        self._pipeline = Pipeline(self._stations(interceptors), self._boundary, time.monotonic_ns)
+        self._noted: NotedTraces | None = None
+        self._owes_figures = False
+        """They could not be stored."""
+        self._told_before: dict[str, int] = {}
+        """Of stalls that went on when a keeper before told them: how long they had lasted, by id."""
+        self._boundary.call("store", self._recall, keep=True)
+
+    def _say(self, who: str, complain: Callable[[str], object], line: str) -> None:
+        """To those who look after the keeper, and to those who run the program."""
+        complain(f"{who}: {line.rstrip()}")
+        if self.screen is not None and not self._config.quiet:
+            self.screen.write(line)
+
+    def renew(self, facts: dict[str, Any], header: FlightHeader) -> None:
+        """By what the program says of itself now: it knows its paths better a while after its start."""
+        if facts != self._facts:
+            self._facts = facts
+            self._paths = paths_of(facts)
+            self.session = session_of(facts, header)
+
+    @property
+    def config(self) -> Config:
+        """The program's settings."""
+        return self._config
+
+    @property
+    def going_on(self) -> list[Stall]:
+        """Hangs, as they were told last."""
+        return [] if self.is_over else list(self._sink.going_on.values())
+
+    # ---- stalls -----------------------------------------------------------------------------
+
+    def take(self, evidence: StallEvidence) -> bool:
+        """Judges, stores and reports one. False: it could not be stored, and waits for `store_again`."""
+        is_stored = self._pipeline.take(evidence)
+        if evidence.end_ns is not None:  # an interceptor may have dropped it, now that it is over
+            self._sink.going_on.pop(f"{self.session.id}-{evidence.serial}", None)
+        return is_stored
+
+    def take_start(self, last_ns: int | None) -> None:
+        """Stores and reports the start of the program, once it is over; at its end in any case."""
+        file = self.file
+        if file is None or self._has_start:
+            return
+        start = self._boundary.call(
+            "startup", lambda: start_in(file, self.session, self._config, last_ns=last_ns), keep=True
+        )
+        if start is not None:
+            self._has_start = True
+            self._pipeline.take_issue(start)
+
+    def told_ns(self, serial: int) -> int | None:
+        """How long a stall that goes on had lasted when a keeper before told it; None: it was not told."""
+        return self._told_before.get(f"{self.session.id}-{serial}")
+
+    def take_traces(self, now_ns: int, *, is_last: bool = False) -> int | None:
+        """Stores and reports what the program noted of frames, input and idle work. When to look again; None:
+        when it is rung."""
+        noted = self._noted = self._noted or self._boundary.call("store", self._open_notes, keep=True)
+        if noted is None:
+            return None
+        if noted.look(now_ns) or self._owes_figures:
+            self._owes_figures = not self._store_figures()
+        judge = partial(noted.issues, None if is_last else now_ns, list(self._pipeline.recent))
+        for issue in self._boundary.call("traces", judge, keep=True) or ():
+            self._pipeline.take_issue(issue)
+        if is_last and not (self._owes_figures or self.has_unstored):
+            noted.remove()
+        return noted.due_ns()
+
+    def _store_figures(self) -> bool:
+        figures = self._with_noted(self.session.traces)
+        put = partial(self._sink.put_traces, self.session.id, figures)
+        return bool(self._boundary.call("store", _done(put), keep=True))
+
+    def _open_notes(self) -> NotedTraces | None:
+        file = self.file
+        if file is None or not are_there(file.name):
+            return None
+        return open_notes(file.name, self.session, self._clock, self._store)
+
+    def _with_noted(self, traces: TraceFigures) -> TraceFigures:
+        """With what a program notes of input in its facts."""
+        if self._noted is None:
+            return traces
+        noted = self._noted.figures()
+        return replace(noted, input=(*noted.input, *traces.input))
+
+    @property
+    def has_unstored(self) -> bool:
+        return bool(self._sink.unstored)
+
+    def store_again(self) -> bool:
+        """Whether all is stored now."""
+        return bool(self._boundary.call("store", _done(self._sink.put_unstored), keep=True))
+
+    def close(self, session: Session) -> bool:
+        """The program has ended: the session is stored, and told. False where it could not be stored."""
+        session = replace(
+            session,
+            statistics=self._statistics(dict(session.statistics)),
+            traces=self._with_noted(session.traces),
+        )
+        is_stored = self._boundary.call("store", _done(partial(self._sink.put_session, session)), keep=True)
+        for reporter in self._reporters:
+            recent = list(self._pipeline.recent)
+            self._boundary.call(f"reporter {reporter.name}", reporter.close, session, recent)
+        return bool(is_stored)
+
+    def _statistics(self, native: dict[str, int]) -> dict[str, int]:
+        told: dict[str, int] = {}
+        for reporter in self._reporters:
+            counts = getattr(reporter, "counts", None)
+            if counts is not None:
+                told |= self._boundary.call(f"counts of {reporter.name}", counts, keep=True) or {}
+        pipeline = self._pipeline
+        if self._noted is not None and self._noted.lost:
+            native = {**native, "trace_notes_lost": self._noted.lost}
+        return {**native, **pipeline.counts, **pipeline.issue_counts, **told, **self._boundary.counts()}
+
+    def _recall(self) -> None:
+        """What a keeper before took from this program counts as if this one had."""
+        query = IssueQuery(session=self.session.id).stalls
+        for issue in reversed(self._store.reader.issues(query, _RECALLED_MAX)):
+            if not isinstance(issue, Stall):
+                continue
+            if self._console is not None:
+                self._console.recall(issue)
+            if issue.state is StallState.ONGOING:
+                self._told_before[issue.id] = issue.duration_ns
+            else:
+                self._pipeline.recall(issue)
+
+    # ---- what they pass ---------------------------------------------------------------------
+
+    def _stations(self, interceptors: Sequence[Interceptor]) -> Stations:
+        config = self._config
+        return Stations(
+            judge=self._judged,
+            drop_reason=lambda stall: diagnosis.drop_reason(stall, config, self._paths),
+            keep_ignored=config.keep_ignored,
+            interceptors=interceptors,
+            sink=self._sink,
+            reporters=self._reporters,
+            debugger=DebuggerGuard(partial(_debugger, self._pid)),
+            while_debugging=config.while_debugging,
+            storm=None,
+            derived=lambda stall: slow_methods(stall, self.session, config),
+            issue_storm=StormGuard(config.stalls_per_minute, time.monotonic_ns()),
+        )
+
+    def _judged(self, evidence: StallEvidence, state: StallState) -> Stall:
+        stall = diagnosis.diagnose(
+            evidence,
+            self.session,
+            self._config,
+            self._clock,
+            state=state,
+            sources=self._sources,
+            paths=self._paths,
+        )
+        file = self.file
+        return stall if file is None else with_calls(stall, evidence, file, self._config, self._paths)
+
+    def _made_screen(self) -> FarTerminal | None:
+        """Where the program's stderr is a person's."""
+        stderr = self._facts.get(STDERR)
+        if not isinstance(stderr, dict) or stderr.get("speaks") is not True:
+            return None
+        return FarTerminal(stderr, self._paths.working)
+
+    def _made_console(self, who: str) -> ConsoleReporter | None:
+        config = self._config
+        if self.screen is None or not config.console or config.quiet:
+            return None
+        stderr = self._facts[STDERR]
+        return ConsoleReporter(
+            terminal=self.screen,
+            store=Path(config.store) if config.store else None,
+            folder=Path(self._paths.working),
+            announce_clean=stderr.get("by_hand") is True,
+            process=who if stderr.get("child") is True else "",
+        )
+
+    def _made_reporters(self) -> Iterator[Reporter]:
+        config, run = self._config, _KeptRun(config=self._config, session=self.session)
+        if self._console is not None:
+            yield self._console
+        if self.screen is not None and "bell" in config.notify:
+            yield Bell(
+                from_ns=config.notify_from_ns,
+                every_ns=config.notify_every_ns,
+                kinds=frozenset(map(IssueKind, config.notify_kinds)),
+                terminal=self.screen,
+            )
+        makers = {"log file": wanted.log_file}
+        makers |= {one.name: make for one, make in REGISTRY.plugged(REPORTERS)}
+        for name, make in makers.items():
+            reporter = self._boundary.call(f"reporter {name}", make, run)
+            if reporter is not None:
+                yield reporter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptRun:
+    """See protocols.plugins.WatchedRun."""
+
+    config: Config
+    session: Session
+
+    def exit_changer(self) -> Callable[[int], object]:
+        raise ImportError("a program's exit status is not changed from outside")
+
+
+def _done(function: Callable[[], object]) -> Callable[[], bool]:
+    """The function, which says that it came to its end."""
+
+    def done() -> bool:
+        function()
+        return True
+
+    return done
+
+
+def _debugger(pid: int | None) -> str | None:
+    """As far as it shows from outside; the samples show the rest."""
+    try:
+        return None if pid is None else tracing_process(str(pid))
+    except (OSError, ValueError):
+        return None
+
+
+def _sources(pid: int | None) -> diagnosis.FileSources:
+    """Where the program's files are, if it has another root than we have."""
+    if pid is None:
+        return _OUR_FILES
+    root = f"/proc/{pid}/root"
+    try:
+        is_ours = Path(root).samefile("/")
+    except OSError:  # it may not be looked at, or is gone
+        is_ours = True
+    return _OUR_FILES if is_ours else diagnosis.FileSources(root)

@@ -1,0 +1,192 @@
+"""The engine whose stalls a keeper takes, put together; and whether there can be a keeper."""
+
+from __future__ import annotations
+
+import os
+
+from loopcanary import keeper as place
+from loopcanary.config import settings_as_environment
+from loopcanary.engine.kept import KeptEngine
+from loopcanary.engine.recorder import Recorder
+from loopcanary.facts import code_origin, code_paths, session_facts
+from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
+from loopcanary.whose_stderr import console_facts, is_by_hand, may_speak, own_stderr_file
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from typing import Any
+
+    from loopcanary._native import Native
+    from loopcanary.assembly.kept_reading import KeptReading
+    from loopcanary.engine.canary import Canary
+    from loopcanary.engine.recorder import KeeperLine
+    from loopcanary.model.config import Config
+
+_END_S = 1.0
+"""How long the end of a program with stalls waits until a keeper has stored and told them."""
+_COUNTING_END_S = 5.0
+"""As long where the exit status depends on it."""
+FLIGHT_FOLDER = "flight"
+"""As the store has it, which is not loaded here."""
+
+
+def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str | None:
+    """Why this process has to take its stalls itself; None: a keeper does."""
+    if not config.keeper:
+        return "the settings say so"
+    if not is_native:
+        return "the portable engine has no flight file"
+    if not is_store_usable:
+        return "there is no store that can be written"
+    if (problem := place.no_interpreter()) is not None:
+        return problem
+    if REGISTRY.interceptors:
+        return "the program's own code sees its issues (on_issue)"
+    for group, runs_in_keeper in ((INTERCEPTORS, True), (REPORTERS, True), (TRACERS, False)):
+        for one in REGISTRY.of(group):
+            if not one.is_built_in and not (one.origin and runs_in_keeper):
+                return f"the plugin {one.name} ({group}) runs in the program"
+    return None
+
+
+def make_kept(canary: Canary, native: Native) -> KeptEngine:
+    """Not yet started."""
+    config = canary.config
+    folder = config.store
+    assert folder is not None
+    place.use(config.flight_dir)
+    facts = KeptFacts(config)
+    session_id = facts.session["id"]
+    recorder = Recorder(native, config, folder=os.path.join(folder, FLIGHT_FOLDER), session_id=session_id)
+    if not config.quiet and may_speak():
+        native.speaks(*own_stderr_file())
+    return KeptEngine(
+        recorder,
+        canary.boundary,
+        keeper=lambda: _line(folder, facts.key),
+        facts=facts.now,
+        traced=canary.tracing,
+        note=lambda traces: _note(recorder, traces),
+        reading=lambda: _reading(canary, recorder, facts),
+        refused=lambda: canary.take_over(_why_refused(native)),
+        ended=lambda: _end(canary, recorder, facts),
+    )
+
+
+def _note(recorder: Recorder, traces: Any) -> None:
+    """Has the traces note what they see beside the flight file."""
+    from loopcanary.tracers.notes import Notes
+
+    assert recorder.file is not None
+    traces.keep(Notes(recorder.file, lambda: recorder.native.ring_keeper(0.0)))
+
+
+def _why_refused(native: Native) -> str:
+    import errno
+
+    outcome = native.keeper_outcome()
+    if outcome in (errno.EINPROGRESS, errno.EAGAIN):
+        return "none of the keepers that were started is heard"
+    return f"no keeper can be started: {os.strerror(outcome)}"
+
+
+def _line(store: str, key: str) -> KeeperLine:
+    """What starts the store's keeper, and rings it. OSError where its folder cannot be made."""
+    place.prepare(store)
+    variables = (f"{name}={value}" for name, value in place.environment().items())
+    return (
+        tuple(map(os.fsencode, place.command(store))),
+        tuple(map(os.fsencode, variables)),
+        os.fsencode(place.path(store, place.LOG, key)),
+        os.fsencode(place.path(store, place.BELL, key)),
+    )
+
+
+class KeptFacts:
+    """What lies beside the evidence: the session, in its form on the wire, and what a keeper has to know."""
+
+    def __init__(self, config: Config) -> None:
+        self.session = session_facts(config, engine="native")
+        self.key = place.key()
+        self._told: dict[str, Any] = {
+            "settings": settings_as_environment(config),
+            "store": config.store,
+            "stderr": console_facts(),
+            "keeper": self.key,
+        }
+        self._origin: object = None
+
+    def now(self) -> dict[str, Any]:
+        """With what is known by now of where the code lies."""
+        if (origin := code_origin()) != self._origin:
+            self._origin, self._told["code_paths"] = origin, code_paths()
+        return {**self.session, **self._told}
+
+
+def _reading(canary: Canary, recorder: Recorder, facts: KeptFacts) -> KeptReading:
+    from loopcanary.assembly.kept_reading import KeptReading
+
+    return KeptReading(canary.config, recorder, facts.session)
+
+
+def _end(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
+    """Says that there was no stall, or waits a moment for the keeper to have said what there was."""
+    _note_answers(recorder, facts)
+    noted = canary.tracing.end_noting()
+    lanes, stalls = recorder.native.recorded()
+    if stalls or noted:
+        _wait_for_keeper(canary, recorder, facts)
+        return
+    if lanes and is_by_hand() and canary.config.console:
+        reading = _reading(canary, recorder, facts)
+        reading.say_clean()
+        reading.close()
+    recorder.stop()
+    if not lanes and not is_by_hand():
+        recorder.discard()  # nothing was watched in it, as in most children
+    else:
+        _leave(canary, recorder)
+
+
+def _leave(canary: Canary, recorder: Recorder) -> None:
+    """The session is for the next that reads the store, if no keeper is at work. The disk may not answer."""
+    native, folder, flight = recorder.native, canary.config.store, recorder.place
+
+    def settle() -> None:
+        if flight is not None and not place.is_heard(place.bell_path(folder or "")):
+            canary.boundary.call("keeper", flight.settle, keep=True)
+
+    native.join_thread(native.start_thread(settle), _END_S)
+
+
+def _note_answers(recorder: Recorder, facts: KeptFacts) -> None:
+    """Latency of requests is counted in this process alone: its figures go into the facts of the session."""
+    if not recorder.native.answers():
+        return
+    from loopcanary.probes.answers import figures
+    from loopcanary.wire import to_wire
+
+    told = [to_wire(one) for one in figures(recorder.native)]
+    recorder.set_facts({**facts.now(), "input": told})
+
+
+def _wait_for_keeper(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
+    config = canary.config
+    is_told = recorder.native.end_with_keeper(_COUNTING_END_S if config.fail_on_stall else _END_S)
+    if config.fail_on_stall and (not is_told or _reading(canary, recorder, facts).stored()):
+        from loopcanary.reporters.exit_status import FAILED_ON_STALL
+
+        recorder.native.fail_exit(FAILED_ON_STALL)
+    recorder.stop()
+    if is_told or not os.path.exists(recorder.file or ""):
+        return  # a keeper that came too late for its word has taken it
+    if canary.no_keeper is not None:
+        return  # it was tried in vain to do without one
+    import errno
+
+    reading = _reading(canary, recorder, facts)
+    if recorder.native.keeper_outcome() not in (0, errno.EINPROGRESS):
+        canary.boundary.tell("no keeper could be started: what stalled is stored now")
+        reading.take_in()
+    elif config.console:
+        canary.boundary.tell("what stalled last is still being stored: `loopcanary report` will have it")

@@ -1,0 +1,114 @@
+"""`loopcanary ci`: a command with everything in it watched, and judged by a budget."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loopcanary.cli.ci.baseline import known_bugs
+from loopcanary.cli.ci.bugs import NEW_BUG, new_bugs, write_bugs
+from loopcanary.cli.ci.settings import CiSettings, ci_settings
+from loopcanary.cli.formats import current_folder, show, write
+from loopcanary.cli.opening import opened, store_option
+from loopcanary.cli.program import watched_environment
+from loopcanary.cli.refusals import refuse
+from loopcanary.cli.settings import loaded
+from loopcanary.cli.words import Word
+from loopcanary.model.search import IssueQuery
+
+if TYPE_CHECKING:
+    from loopcanary.protocols.stores import IssueStore
+    from loopcanary.report.ci.budget import Judged
+
+_BUGS_SHOWN = 5
+_NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
+"""As shells have them."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@store_option
+@click.option("--threshold", type=Word(), metavar="DURATION", help="What counts as a stall. Default: 100ms.")
+@click.argument("words", metavar="-- COMMAND [ARGS]...", nargs=-1, type=click.UNPROCESSED, required=True)
+def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]) -> int:
+    """Run a command, watch every Python in it, and judge it by a budget.
+
+    The budget and what else is written (html, sarif, markdown) are the table [tool.loopcanary.ci] of
+    pyproject.toml. The status is the command's where that is not 0, else 70 where a limit is broken.
+    """
+    wanted = ci_settings(current_folder())
+    known = None if wanted.baseline is None else known_bugs(wanted.baseline)
+    config = loaded({"store": store, "threshold": threshold, "quiet": True})
+    environment, notice = watched_environment(config)
+    if notice:
+        refuse(notice)
+    folder = environment["LOOPCANARY_STORE"]
+    if not folder:
+        raise click.UsageError("there is no store that can be written: name one with --store")
+    del environment["LOOPCANARY_RUN_PID"]  # of a program that takes the place of this process
+    begin_wall_ns = time.time_ns()
+    status = _run(words, environment)
+    with opened((Path(folder),)) as [found]:
+        query = IssueQuery(since_wall_ns=begin_wall_ns)
+        limits = _judge(found.reader, query, wanted, known)
+        _show(found.reader, query, limits)
+        _write(found.reader, query, wanted, known)
+    broken = [limit for limit in limits if limit.is_broken]
+    for limit in broken:
+        refuse(f"{limit.name}: {limit.found}, allowed {limit.limit}: {limit.where or 'see above'}")
+    return status or (NEW_BUG if broken else 0)
+
+
+def _run(words: tuple[str, ...], environment: dict[str, str]) -> int:
+    """The command's exit status, as a shell has it."""
+    try:
+        status = subprocess.call(words, env=environment)  # noqa: S603 - the user's own command
+    except FileNotFoundError:
+        refuse(f"{words[0]}: there is no such command")
+        return _NOT_FOUND
+    except OSError as error:
+        refuse(f"{words[0]} cannot be run: {error.strerror}")
+        return _NOT_RUNNABLE
+    return status if status >= 0 else _SIGNALLED - status
+
+
+def _judge(
+    source: IssueStore, query: IssueQuery, wanted: CiSettings, known: frozenset[str] | None
+) -> list[Judged]:
+    from loopcanary.report.ci.budget import judged
+
+    new = len(new_bugs(source, query, known or ()))
+    return judged(wanted.budget, source.sessions(query, 0), source.groups(query.stalls, 0), new)
+
+
+def _report(source: IssueStore, query: IssueQuery, limit: int) -> Any:
+    from loopcanary.report.model import build
+
+    return build(source, query, limit=limit, now_wall_ns=time.time_ns())
+
+
+def _show(source: IssueStore, query: IssueQuery, limits: list[Judged]) -> None:
+    """One screen: the worst bugs, then the budget."""
+    from loopcanary.cli.screen import Screen
+    from loopcanary.report import text
+    from loopcanary.report.ci.budget import budget_document
+
+    show(_report(source, query, _BUGS_SHOWN), Screen())
+    if limits:
+        click.echo()
+        text.show(budget_document(limits), Screen())
+
+
+def _write(source: IssueStore, query: IssueQuery, wanted: CiSettings, known: frozenset[str] | None) -> None:
+    from loopcanary.cli.commands.report import write_page
+
+    for form, path in wanted.files.items():
+        if form == "html":
+            write_page(source, query, 20, path)
+        elif form == "markdown":
+            write(_report(source, query, 20), form, path)
+        else:
+            write_bugs(_report(source, query, 0), known, form, path)

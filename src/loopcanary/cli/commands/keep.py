@@ -1,0 +1,95 @@
+"""`loopcanary keep`: takes in at once what killed programs leave."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loopcanary.cli.aside import go_aside
+from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
+from loopcanary.cli.refusals import NOTHING_FOUND, reader_left, refuse
+from loopcanary.words.text import count_of, printable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NICE = 10
+_LATEST_S = 1 << 32
+
+
+@click.command(short_help="Take in at once what killed programs leave.")
+@click.option("--status", "is_status", is_flag=True, help="Show the keepers that are at work, and end.")
+@click.option("--apart", "is_apart", is_flag=True, hidden=True, help="As a program starts it.")
+@reads_stores
+def command(*, stores: tuple[Path, ...], is_status: bool, is_apart: bool) -> int:
+    """Keep one store or several; default: .loopcanary in the current folder. What is not there is made.
+
+    When a watched program is killed, what it left is stored at once. Runs until Control-C or SIGTERM; one
+    keeper serves a store. For containers and services: docs/keeper.md.
+    """
+    if not sys.platform.startswith("linux"):
+        return refuse("`keep` needs Linux; elsewhere the next start or report does th")
+    if is_status:
+        return _show_status([store.folder for store in found_stores(stores)])
+    from loopcanary.assembly.keeper.making import make_keeper
+
+    found = found_stores(stores, make=True)
+    if is_apart:
+        go_aside()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, max(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+    with closed_at_end(found):
+        keeper = make_keeper(found, is_apart=is_apart, show=_show, complain=refuse)
+        try:
+            keeper.run()
+        finally:
+            keeper.end()
+    return 0
+
+
+def _show(line: str) -> None:
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        reader_left()
+    except OSError:
+        pass  # a full disk
+
+
+def _show_status(folders: list[Path]) -> int:
+    from loopcanary.keeper.seat import statuses
+
+    shown = 0
+    for folder in folders:
+        for status in statuses(str(folder)):
+            shown += 1
+            click.echo(f"{folder}: {_words(status)}")
+    if not shown:
+        click.echo("no keeper is at work")
+    return 0 if shown else NOTHING_FOUND
+
+
+def _words(status: dict[str, Any]) -> str:
+    """What a keeper says of itself; anybody who may write to the folder may have written it."""
+
+    def number(key: str) -> int:
+        value = status.get(key)
+        return value if isinstance(value, int) else 0
+
+    since = time.strftime(
+        "%Y-%m-%d %H:%M:%S", time.localtime(min(number("since_wall_ns") // 10**9, _LATEST_S))
+    )
+    watched = status.get("watched")
+    pids = [one for one in watched if isinstance(one, int)] if isinstance(watched, list) else []
+    named = f" ({', '.join(map(str, pids))})" if pids else ""
+    who = f"pid {number('pid')}, loopcanary {printable(str(status.get('version')), 40)}"
+    return (
+        f"{who} of {printable(str(status.get('prefix')), 200)}, since {since}; "
+        f"watches {count_of(len(pids) + number('elsewhere'), 'program')}{named}; "
+        f"took in {count_of(number('processes'), 'program')}, {count_of(number('stalls'), 'stall')}"
+    )

@@ -1,0 +1,189 @@
+"""What the engine ties to the interpreter: stamps of collections, who listens to scopes, forks, ends."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import ContextVar
+    from typing import Any, Protocol
+
+    from loopcanary._native import Native
+    from loopcanary.protocols.engine import ScopeListener
+
+    class ForkListener(Protocol):
+        """What is called. No method raises."""
+
+        def before_fork(self) -> None:
+            """On the forking thread; nothing of the program runs in between."""
+
+        def after_fork_in_parent(self) -> None:
+            """On the forking thread, also where there is no child."""
+
+        def after_fork_in_child(self) -> None:
+            """On the only thread there is."""
+
+        def stop(self) -> None:
+            """The process ends."""
+
+
+FORK_PATIENCE_S = 0.1
+"""How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""
+# All others in `os` call these.
+_ENDS = ("_exit", "execv", "execve")
+_ends: dict[str, tuple[Any, Any]] = {}
+"""Ends of the process that no exit handler sees: the original and ours, by name."""
+
+
+class Attachment:
+    """`native`: None for the portable engine."""
+
+    def __init__(self, native: Native | None) -> None:
+        self._native = native
+        self._before_workers_exit: Any = None
+
+    def begin(self, listener: ScopeListener, stop: Callable[[], None]) -> None:
+        """`stop`: what ends the engine before a worker of multiprocessing does."""
+        if self._native is not None:
+            gc.callbacks.append(self._native.gc_stamp)
+            # False where asyncio is not imported yet: then its probe does this when it patches it.
+            self._native.learn_asyncio()
+            _note_ends(self._native)
+        connect(listener)
+        self._before_workers_exit = _before_multiprocessing_exits(stop)
+
+    def end(self) -> None:
+        self.let_go()
+        _note_ends_no_more()
+        if self._before_workers_exit is not None:
+            self._before_workers_exit.cancel()
+            self._before_workers_exit = None
+
+    def let_go(self) -> None:
+        """In a forked child: what is more is undone by those who made it."""
+        while self._native is not None and self._native.gc_stamp in gc.callbacks:
+            gc.callbacks.remove(self._native.gc_stamp)
+
+
+def _before_multiprocessing_exits(stop: Callable[[], None]) -> Any:
+    """A forked worker of multiprocessing ends by os._exit, which runs its finalizers but no atexit. None in
+    other processes."""
+    process = sys.modules.get("multiprocessing.process")
+    util = sys.modules.get("multiprocessing.util")
+    if process is None or util is None or process.parent_process() is None:
+        return None
+    return util.Finalize(None, stop, exitpriority=-100)
+
+
+def _note_ends(native: Native) -> None:
+    """From now on they are noted. Idempotent."""
+    for name in _ENDS:
+        if name not in _ends:
+            original = getattr(os, name)
+            _ends[name] = original, native.noted_end(original)
+            setattr(os, name, _ends[name][1])
+
+
+def _note_ends_no_more() -> None:
+    """Puts back what is still ours."""
+    for name, (original, ours) in _ends.items():
+        if getattr(os, name) is ours:
+            setattr(os, name, original)
+    _ends.clear()
+
+
+class Ear:
+    """Who listens to `scopes`, which is loaded by programs that use it; None while no engine runs."""
+
+    listener: ScopeListener | None = None
+    knows_scenes = False
+    """Whether the listener knows that scenes are used."""
+
+
+def connect(listener: ScopeListener | None) -> None:
+    """The engine starts, or stops (None)."""
+    Ear.knows_scenes = False
+    Ear.listener = listener
+
+
+def connect_at_work(start: Callable[[], object]) -> None:
+    """The engine is armed: the first piece of work starts it, as the first loop does. `start` connects, and
+    raises nothing. No effect where the engine runs."""
+    if Ear.listener is None:
+        Ear.listener = _Starter(start)
+
+
+class _Starter:
+    """Listens until there is an engine."""
+
+    def __init__(self, start: Callable[[], object]) -> None:
+        self._start = start
+
+    def work_begin(self, name: str, /) -> Any:
+        """Starts the engine, which has no lane for work that could not be begun."""
+        self._start()
+        listener = Ear.listener
+        if listener is self:  # it could not be started; nor could it be the next time
+            Ear.listener = None
+        return None if listener is self or listener is None else listener.work_begin(name)
+
+    def work_end(self, token: Any, /) -> None:
+        """Nothing was begun here, or by the engine that is there by now."""
+        listener = Ear.listener
+        if listener is not None and listener is not self:
+            listener.work_end(token)
+
+    def set_scene(self, scene: str | None, /) -> None:
+        """No work, no scene."""
+
+    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
+        """As set_scene."""
+
+    def allow(self, nanoseconds: int, /) -> None:
+        """The work that has just begun is the engine's by now."""
+        listener = Ear.listener
+        if listener is not None and listener is not self:
+            listener.allow(nanoseconds)
+
+
+class _Hooks:
+    """Registered once in a process: a fork hook can never be taken back."""
+
+    follower: ForkListener | None = None
+    are_registered = False
+
+
+def follow(follower: ForkListener) -> None:
+    """From now on `follower` is called, and no earlier one."""
+    _Hooks.follower = follower
+    if _Hooks.are_registered:
+        return
+    _Hooks.are_registered = True
+    atexit.register(_at_exit)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+
+
+def _before() -> None:
+    if _Hooks.follower is not None:
+        _Hooks.follower.before_fork()
+
+
+def _in_parent() -> None:
+    if _Hooks.follower is not None:
+        _Hooks.follower.after_fork_in_parent()
+
+
+def _in_child() -> None:
+    if _Hooks.follower is not None:
+        _Hooks.follower.after_fork_in_child()
+
+
+def _at_exit() -> None:
+    if _Hooks.follower is not None:
+        _Hooks.follower.stop()

@@ -1,0 +1,55 @@
+"""Exact calls of chosen functions: begun and ended with the engine, beside its flight file."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from loopcanary.engine import Boundary
+
+
+class CallTracer(Protocol):
+    """What notes the calls; `tracers.methods` has it."""
+
+    def start(self, flight: str, /) -> str | None:
+        """From now on, in files beside this one. Answers what there is to say of it. Exception: it cannot,
+        and why."""
+
+    def stop(self) -> None:
+        """All code is as fast as before. What was noted stays. Idempotent."""
+
+    def counts(self) -> dict[str, int]:
+        """What was traced, and what was not."""
+
+
+class EngineCalls:
+    """The calls of one canary. Nothing is raised. Its methods are called under the GIL."""
+
+    def __init__(self, tracer: CallTracer, boundary: Boundary) -> None:
+        self._tracer = tracer
+        self._boundary = boundary
+        self._runs = False
+
+    def start(self, backend: Any) -> None:
+        """The engine with this backend runs. The thread that started it."""
+        if self._runs:
+            return
+        file = getattr(backend, "file", None)
+        if file is None or not os.path.exists(file):
+            self._boundary.tell("methods are not traced: there is no flight file with a name")
+            return
+        self._runs = True
+        notice = self._boundary.call("methods", self._tracer.start, str(file))
+        if notice is not None:
+            self._boundary.tell(notice)
+
+    def stop(self) -> None:
+        """The engine is about to end, or this is a forked child."""
+        if self._runs:
+            self._runs = False
+            self._boundary.call("methods", self._tracer.stop, keep=True)
+
+    def counts(self) -> dict[str, int]:
+        """Empty where nothing is traced."""
+        return self._tracer.counts() if self._runs else {}

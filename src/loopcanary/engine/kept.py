@@ -1,0 +1,140 @@
+"""The engine whose stalls a keeper takes: nothing of a verdict is loaded into the program for it."""
+
+from __future__ import annotations
+
+from loopcanary.engine.attachment import Attachment
+from loopcanary.engine.recorder import is_crowded
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from loopcanary.engine import Boundary
+    from loopcanary.engine.fork_pause import ForkPause
+    from loopcanary.engine.recorder import KeeperLine, Recorder
+    from loopcanary.engine.traced import EngineTraces
+    from loopcanary.model import LoopHealth, Session, Stall
+    from loopcanary.protocols.tracing import Traces
+
+    class OwnFigures(Protocol):
+        """What the flight file and the store say of this process; loaded when it is asked."""
+
+        def session(self) -> Session: ...
+
+        def stalls(self) -> list[Stall]: ...
+
+        def loops(self) -> tuple[LoopHealth, ...]: ...
+
+        def statistics(self) -> dict[str, Any]: ...
+
+        def close(self) -> None: ...
+
+
+class KeptEngine:
+    """One run of it. Methods are called under the GIL, on any thread."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        boundary: Boundary,
+        *,
+        keeper: Callable[[], KeeperLine],
+        facts: Callable[[], dict[str, Any]],
+        traced: EngineTraces,
+        note: Callable[[Traces], object],
+        reading: Callable[[], OwnFigures],
+        refused: Callable[[], object],
+        ended: Callable[[], object],
+    ) -> None:
+        """`facts`: of the session, in their form on the wire; `note` has traces note for the keeper what they
+        see; `refused`: called on a thread of ours when there will be no keeper; `ended`: called at the end,
+        with the file still there."""
+        self.backend = recorder
+        self._boundary = boundary
+        self._keeper = keeper
+        self._facts = facts
+        self._traced = traced
+        self._note = note
+        self._make_reading = reading
+        self._reading: OwnFigures | None = None
+        self.loads: Callable[[Callable[[], OwnFigures]], OwnFigures] = _at_once
+        """Calls what imports, so that no fork comes into its middle."""
+        self._refused = refused
+        self._ended = ended
+        self._attachment = Attachment(recorder.native)
+        self._facts_stored = False
+
+    @property
+    def session(self) -> Session:
+        return self._read().session()
+
+    def _read(self) -> OwnFigures:
+        if self._reading is None:
+            self._reading = self.loads(self._make_reading)
+        return self._reading
+
+    def stalls(self) -> list[Stall]:
+        """The last of this process, oldest first."""
+        return self._boundary.call("reading", lambda: self._read().stalls(), keep=True) or []
+
+    def loops(self) -> tuple[LoopHealth, ...]:
+        """Figures of every watched thread up to now."""
+        return self._boundary.call("totals", lambda: self._read().loops(), keep=True) or ()
+
+    def statistics(self) -> dict[str, Any]:
+        """As `Canary.statistics`."""
+        counts = self._boundary.call("statistics", lambda: self._read().statistics(), keep=True) or {}
+        traced = self._boundary.call("tracers", self._traced.figures, keep=True) or {}
+        return {**counts, **self._boundary.counts(), **traced}
+
+    def fork_pause(self) -> ForkPause:
+        """A fork is about to be made."""
+        from loopcanary.engine.fork_pause import ForkPause
+
+        return ForkPause(self.backend)
+
+    def start(self) -> None:
+        """Begins to watch. OSError or RuntimeError with the reason why it cannot."""
+        self.backend.record(keeper=self._keeper())
+        if is_crowded(self.backend.folder):
+            self._boundary.call("keeper", self.backend.native.start_keeper, keep=True)
+
+    def begin(self, stop: Callable[[], None]) -> None:
+        """All else that a start does. `stop`: see Attachment."""
+        self._attachment.begin(self.backend.listener, stop)
+        self.backend.native.on_no_keeper(self._refused)
+        self.backend.set_facts(self._facts())
+        self._traced.engine_runs(self._note)
+
+    def loop_seen(self) -> None:
+        """By now `__main__` and sys.path are what they are going to be: the facts are made final, once."""
+        if not self._facts_stored:
+            self._facts_stored = True
+            self._boundary.call("facts", lambda: self.backend.set_facts(self._facts()), keep=True)
+
+    def hand_over(self) -> None:
+        """A thread of the program takes the stalls from now on."""
+        self.backend.native.on_no_keeper(None)
+        self._attachment.end()
+
+    def finish(self) -> None:
+        """Ends it. The program does not wait for long."""
+        self._attachment.end()
+        self.backend.native.on_no_keeper(None)
+        try:
+            self._boundary.call("keeper", self._ended, keep=True)
+        except KeyboardInterrupt:  # a person waits no longer
+            self.backend.stop()
+        else:
+            self.backend.stop()
+
+    def let_go(self) -> None:
+        """In a forked child: it is the parent's."""
+        self._attachment.let_go()
+        if self._reading is not None:
+            self._reading.close()
+
+
+def _at_once(make: Callable[[], OwnFigures]) -> OwnFigures:
+    return make()

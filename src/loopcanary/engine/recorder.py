@@ -1,0 +1,259 @@
+"""The native engine's life in this process: its flight file and its watchdog.
+
+The file belongs in memory: a store to a page of a disk file can block in the kernel for as long as the
+disk does (the JVM's hsperfdata pauses), and lanes are stored to from the thread that must not block. The
+store's `flight` folder then holds a symbolic link to it. Without a tmpfs the file lies in that folder. Where
+the store cannot be written, the file is in memory and has no name: no later process could find it.
+"""
+
+from __future__ import annotations
+
+import os
+from _json import encode_basestring
+
+from loopcanary.model.config import ANR_NS, HANG_NS
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from loopcanary._native import Native
+    from loopcanary.model.config import Config
+
+    KeeperLine = tuple[tuple[bytes, ...], tuple[bytes, ...], bytes, bytes]
+    """What starts a keeper: its words, environment and log; and its bell."""
+
+MEMORY = "/dev/shm"  # noqa: S108 - a tmpfs by definition of the kernel's documentation
+SUFFIX = ".flight"
+SAVED = ".saved"
+"""Suffix of the copy that the watchdog makes on disk when a stall becomes a hang."""
+TRACES = ".traces"
+"""As model.trace_cells has it, which most programs do not load."""
+START = ".start"
+"""Behind the file's path: the notes of the process's start."""
+_NEIGHBOURS_MAX = 16
+PATIENCE_S = 2.0
+"""How long an end waits for the watchdog: less than callers wait for the drain, which still has to store."""
+
+
+class FlightPlace:
+    """One candidate: the file, and the link to it in the store (None where the file is in the store)."""
+
+    def __init__(self, path: str, link: str | None, *, is_nameless: bool = False) -> None:
+        """`is_nameless`: its names are to be removed as soon as it is open: no later process is led to it."""
+        self.path = path
+        self.link = link
+        self.is_nameless = is_nameless
+        self.saved = None if link is None else link.removesuffix(SUFFIX) + SAVED
+        """Where evidence of hangs is copied to, so that it outlives the memory; None where the file is on
+        disk anyway."""
+
+    def prepare(self) -> None:
+        """Makes the store's flight folder and the link. OSError where they cannot be made."""
+        if self.is_nameless:
+            return
+        folder = os.path.dirname(self.link or self.path)
+        for one in (os.path.dirname(folder), folder):
+            # The mode of `makedirs` is for the last folder only; the store's own is private, too.
+            os.makedirs(one, mode=0o700, exist_ok=True)
+        if self.link is not None:
+            os.symlink(self.path, self.link)
+
+    def discard(self) -> None:
+        """Removes the file with what lies beside it, and its link; what is not there is no error."""
+        if os.path.lexists(self.path + ".methods"):
+            from loopcanary.model.method_map import remove_beside  # most programs trace no calls
+
+            remove_beside(self.path)
+        for path in (self.link, self.path, self.saved, self.path + START, self.path + TRACES):
+            try:
+                if path is not None:
+                    os.unlink(path)
+            except OSError:
+                pass
+
+    def settle(self) -> None:
+        """Moves the file, to which nobody writes any more, out of memory to where its link is, with what lies
+        beside it. OSError where there is no room."""
+        if self.link is None or self.is_nameless:
+            return
+        folder, name = os.path.split(self.path)
+        beside = [one for one in os.listdir(folder) if one.startswith(name + ".")]
+        for one in (*beside, name):  # itself last: it makes the others count
+            _move(os.path.join(folder, one), self.link + one.removeprefix(name))
+
+
+def _move(source: str, target: str) -> None:
+    """Its holes stay holes."""
+    aside = target + ".new"
+    no_link = os.O_NOFOLLOW | os.O_CLOEXEC
+    read = os.open(source, os.O_RDONLY | no_link)
+    write = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | no_link, 0o600)
+    try:
+        _copy(read, write, os.fstat(read).st_size)
+        os.rename(aside, target)
+    except OSError:
+        os.unlink(aside)
+        raise
+    finally:
+        os.close(read)
+        os.close(write)
+    os.unlink(source)
+
+
+def _copy(read: int, write: int, size: int) -> None:
+    os.truncate(write, size)
+    end = 0
+    while end < size:
+        try:
+            begin = os.lseek(read, end, os.SEEK_DATA)
+        except OSError:  # the rest is a hole
+            return
+        end = os.lseek(read, begin, os.SEEK_HOLE)
+        data = os.pread(read, end - begin, begin)
+        if os.pwrite(write, data, begin) != len(data):
+            raise OSError("the disk is full")
+
+
+def candidates(
+    folder: str, session_id: str, memory: str = MEMORY, *, wanted: str | None = None
+) -> Iterator[FlightPlace]:
+    """Places for the flight file of a session, best first. `folder`: the store's flight folder; `wanted`: the
+    setting `flight_dir`."""
+    name = session_id + SUFFIX
+    there = [one for one in (wanted, memory) if one is not None and os.path.isdir(one)]
+    paths = [os.path.join(one, name_in_memory(os.geteuid(), name)) for one in there]
+    for path in paths:
+        yield FlightPlace(path, os.path.join(folder, name))
+    yield FlightPlace(os.path.join(folder, name), None)
+    for path in paths:
+        yield FlightPlace(path, None, is_nameless=True)
+
+
+def name_in_memory(user: int, name: str) -> str:
+    """Of the file to which a user's link of that name leads, and no other does."""
+    return f"loopcanary-{user}-{name}"
+
+
+def is_crowded(folder: str) -> bool:
+    """Whether so many flight files lie there that a keeper should take some in."""
+    try:
+        return len(os.listdir(folder)) > _NEIGHBOURS_MAX
+    except OSError:
+        return False
+
+
+def _as_json(value: Any) -> str:
+    """Facts have plain values only: `json` would take 2 ms of each watched start."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        return (
+            "{" + ",".join([f"{encode_basestring(key)}:{_as_json(one)}" for key, one in value.items()]) + "}"
+        )
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_as_json, value)) + "]"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+class Recorder:
+    """GIL held in every method."""
+
+    def __init__(self, native: Native, config: Config, *, folder: str, session_id: str) -> None:
+        """`folder`: of the store's flight files."""
+        self.native = native
+        self._config = config
+        self.folder = folder
+        self._session_id = session_id
+        self.place: FlightPlace | None = None
+        self.file: str | None = None
+        """The flight file, while there is one."""
+        self.is_over = False
+
+    def record(
+        self, opened: Callable[[str], object] | None = None, *, keeper: KeeperLine | None = None
+    ) -> None:
+        """Creates the flight file in the best place that works. OSError or RuntimeError with the reason.
+
+        `opened`: called with the file; where it raises, another place may do. `keeper`: one takes the stalls;
+        it finds no file that has no name.
+        """
+        if keeper is not None:
+            self.native.set_keeper(*keeper)
+        errors = []
+        for place in candidates(self.folder, self._session_id, wanted=self._config.flight_dir):
+            if keeper is not None and place.is_nameless:
+                continue
+            try:
+                self._start_at(place, opened, takes_keeper=keeper is not None)
+            except OSError as error:
+                place.discard()
+                # What could not be made is not always the file: a link to it, or the store's folder.
+                errors.append(f"{error.filename2 or error.filename or place.path}: {error.strerror or error}")
+            else:
+                return
+        raise OSError("no place for the flight file: " + "; ".join(errors))
+
+    def _start_at(
+        self, place: FlightPlace, opened: Callable[[str], object] | None, *, takes_keeper: bool
+    ) -> None:
+        place.prepare()
+        saved: dict[str, Any] = {} if place.saved is None else {"checkpoint": place.saved}
+        self.native.start(
+            path=place.path,
+            facts=b"{}",
+            threshold_ns=self._config.threshold_ns,
+            sample_delay_ns=self._config.first_sample_ns,
+            sample_interval_ns=self._config.sample_interval_ns,
+            hang_ns=HANG_NS,
+            anr_ns=ANR_NS,
+            takes_keeper=takes_keeper,
+            stalls_per_minute=self._config.stalls_per_minute if takes_keeper else 0,
+            **saved,
+        )
+        try:
+            if opened is not None:
+                opened(place.path)
+        except BaseException as error:
+            self.native.stop(False, PATIENCE_S)
+            place.discard()
+            if isinstance(error, Exception):  # any other place may do
+                raise OSError(str(getattr(error, "what", error))) from error
+            raise
+        self.place, self.file = place, place.path
+        if place.is_nameless:
+            place.discard()
+
+    def set_facts(self, facts: dict[str, Any]) -> bool:
+        """Stores the session's facts in the flight file; False where they are too long for it."""
+        return bool(self.native.set_facts(_as_json(facts).encode("utf-8", "replace")))
+
+    def rest(self, patience_s: float) -> int:
+        """Ends the native threads. Lanes go on; in between only samples are missed. How many ended in
+        time."""
+        return self.native.pause(patience_s)
+
+    def go_on(self) -> None:
+        """Starts the watchdog's thread again. OSError where the system gives none."""
+        self.native.resume()
+
+    def stop(self) -> None:
+        """Ends the watchdog, which completes what has ended; the file can be read until `discard`. One
+        that does not end in time (a disk that holds up its checkpoint) is left alone."""
+        # A drain that was too late for its own end may find that the program has installed us again: there is
+        # one engine in a process, and that is no longer this one.
+        if not self.is_over:
+            self.native.stop(True, PATIENCE_S)
+            self.is_over = True
+
+    def discard(self) -> None:
+        """Removes the flight file: all that it held has been taken."""
+        if self.place is not None:
+            self.place.discard()
+            self.place = self.file = None
+
+    @property
+    def listener(self) -> Any:
+        """Gets scenes and work from `scopes`: the extension itself."""
+        return self.native

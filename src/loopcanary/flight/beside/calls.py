@@ -1,0 +1,259 @@
+"""What a thread called in a stall, from the files of calls beside a flight file. Trusts no byte of them.
+
+They may be of a living process, whose threads write on: then what was overwritten meanwhile is read again
+from further on, or counted as lost.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopcanary.flight.beside import calls_format as layout
+from loopcanary.flight.errors import FlightError
+from loopcanary.flight.header import TickClock, bounded
+from loopcanary.flight.source import ByteSource, open_source
+from loopcanary.model import StackFrame, StallEvidence
+from loopcanary.model.calls import TracedCall, TracedCalls
+from loopcanary.model.method_map import CALLS, CALLS_FILES, METHODS, Method, records_in
+
+ROWS_MAX: Final = 200
+"""The longest rows of a tree that are kept."""
+_LOOKS: Final = 5
+_MAP_BYTES_MAX: Final = 64 << 20
+
+CallTree = Callable[..., tuple[Sequence[tuple[int, int, int, int, int, bool]], int, int, int]]
+"""The extension's `call_tree`."""
+
+
+def read_calls(
+    flight: str,
+    clock: TickClock,
+    evidence: StallEvidence,
+    call_tree: CallTree,
+    owns: Callable[[str], bool],
+) -> TracedCalls | None:
+    """What the stall's thread called in it; None where its calls were not traced, or cannot be read.
+
+    Args:
+        flight: path of the flight file.
+        clock: that file's.
+        evidence: of the stall.
+        call_tree: makes the tree of the words.
+        owns: whether a file is the program's own code.
+    """
+    with suppress(FlightError):
+        for number in range(CALLS_FILES):
+            calls = CallsFile.of_stall(f"{flight}{CALLS}{number}", clock, evidence)
+            if calls is not None:
+                try:
+                    tree = calls.tree(evidence, call_tree)
+                finally:
+                    calls.close()
+                return None if tree is None else _named(tree, _methods(flight), owns)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsInWindow:
+    """The calls in a window, by number."""
+
+    rows: Sequence[tuple[int, int, int, int, int, bool]]
+    """Index of the row that it is in, or -1; number; calls; total and self in ns; whether one is open."""
+    lost: int
+    left_out: int
+    left_out_ns: int
+
+
+class CallsFile:
+    """The calls of one thread."""
+
+    def __init__(self, source: ByteSource, clock: TickClock) -> None:
+        """Raises FlightError where it is none that we read."""
+        self._source = source
+        self._clock = clock
+        header = self._header()
+        if header["magic"] != layout.MAGIC or header["byte_order"] != layout.BYTE_ORDER:
+            raise FlightError(source.name, "is no file of calls")
+        if header["version"] != layout.VERSION:
+            raise FlightError(source.name, f"has version {header['version']}; only {layout.VERSION} is read")
+        words = header["words"]
+        is_power = words & (words - 1) == 0
+        fits = layout.WORDS_OFFSET + 8 * words <= source.size
+        if not (is_power and fits and layout.WORDS_LEAST <= words <= layout.WORDS_MOST and header["us_q64"]):
+            raise FlightError(source.name, "has a header that cannot be")
+        self._words, self._base, self._us_q64 = words, header["base_ticks"], header["us_q64"]
+
+    @classmethod
+    def of_stall(cls, path: str, clock: TickClock, evidence: StallEvidence) -> CallsFile | None:
+        """The open file at `path` if it is of the stall's thread, else None."""
+        try:
+            source = open_source(path)
+        except FlightError:
+            return None
+        try:
+            found = cls(source, clock)
+            if found.is_about(evidence):
+                return found
+        except FlightError:
+            pass
+        source.close()
+        return None
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._source.close()
+
+    def is_about(self, evidence: StallEvidence) -> bool:
+        """Whether the stall was on the file's thread. Numbers of threads are given out again."""
+        header = self._header()
+        until_ns = evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns
+        is_over = header["closed_ns"] != 0 and header["closed_ns"] < evidence.begin_ns
+        return header["tid"] == evidence.tid and header["opened_ns"] <= until_ns and not is_over
+
+    def tree(self, evidence: StallEvidence, call_tree: CallTree) -> CallsInWindow | None:
+        """The calls in the stall; of one that is not over, up to the last that was written. None where the
+        thread overwrites them faster than they are read."""
+        for share in (0, 16, 2):
+            seen = self._look()
+            oldest = max(0, seen.written - self._words)
+            # From further on, where the thread writes meanwhile.
+            first = oldest + (self._words // share if share and oldest else 0)
+            window = self._window(evidence, seen)
+            answer = call_tree(
+                self._read, first, seen.written, first == 0, seen.opened, seen.depth, window, ROWS_MAX
+            )
+            if self._header()["written"] - self._words <= first:
+                return self._as_tree(answer, self._lost(first, answer[1], window[0]))
+        return None
+
+    def _header(self) -> dict[str, Any]:
+        return layout.HEADER.read(self._source.read(0, layout.HEADER.size))
+
+    def _look(self) -> _Moment:
+        """Header and open calls of one moment; of about one where the thread calls without a pause."""
+        header, opened = self._header(), b""
+        for _ in range(_LOOKS):
+            count = min(header["depth"], layout.OPEN_MAX)
+            opened = self._source.read(layout.OPEN_OFFSET, count * layout.OPEN.size)
+            before, header = header, self._header()
+            if header == before:
+                break
+        return _Moment(header["written"], header["depth"], opened)
+
+    def _window(self, evidence: StallEvidence, seen: _Moment) -> tuple[int, int]:
+        begin_us = self._us(evidence.begin_ns)
+        if evidence.end_ns is not None:
+            return begin_us, max(begin_us, self._us(evidence.end_ns))
+        last_us = self._us(evidence.last_look_ns)
+        if seen.written:
+            at = layout.WORDS_OFFSET + (seen.written - 1) % self._words * 8
+            word = int.from_bytes(self._source.read(at, 8), "little")
+            last_us = max(last_us, _nearest(word, last_us))
+        return begin_us, max(begin_us, last_us)
+
+    def _us(self, ns: int) -> int:
+        """Microseconds of the file at a monotonic time."""
+        clock = self._clock
+        ticks = clock.anchor_ticks + ((ns - clock.anchor_ns) << 32) // max(1, clock.rate_q32)
+        return int(min(max(0, (ticks - self._base) * self._us_q64 >> 64), (1 << 62) - 1))
+
+    def _ns(self, us: int) -> int:
+        """To the nearest: what the file has as 10 us is no 9,999 ns."""
+        return bounded(((us * self._clock.rate_q32 << 64) // self._us_q64 + (1 << 31)) >> 32)
+
+    def _read(self, number: int, count: int) -> bytes:
+        """So many words from this number on."""
+        at = number % self._words
+        here = min(count, self._words - at)
+        read = self._source.read(layout.WORDS_OFFSET + at * 8, here * 8)
+        return read + (self._source.read(layout.WORDS_OFFSET, (count - here) * 8) if here < count else b"")
+
+    def _lost(self, first: int, first_us: int, begin_us: int) -> int:
+        """How many words of the window were overwritten, by the marks: at least so many."""
+        if first == 0 or first_us <= begin_us:
+            return 0
+        marks = array("Q", self._source.read(layout.MARKS_OFFSET, layout.MARKS * 8))
+        newest = first // layout.MARK_WORDS
+        lost = 1
+        for mark in range(newest, max(-1, newest - layout.MARKS + 1), -1):
+            if marks[mark % layout.MARKS] < begin_us:
+                break
+            lost = max(lost, first - mark * layout.MARK_WORDS)
+        return lost
+
+    def _as_tree(self, answer: Any, lost: int) -> CallsInWindow:
+        rows, _, left_out, left_out_us = answer
+        return CallsInWindow(
+            rows=[(*row[:3], self._ns(row[3]), self._ns(row[4]), row[5]) for row in rows],
+            lost=lost,
+            left_out=left_out,
+            left_out_ns=self._ns(left_out_us),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The header and the open calls at one moment."""
+
+    written: int
+    depth: int
+    opened: bytes
+
+
+def _nearest(word: int, near_us: int) -> int:
+    """The time in a word, which has its lower bits: the one that is nearest."""
+    mask = (1 << layout.TIME_BITS) - 1
+    ahead = (word - near_us) & mask
+    return near_us + ahead if ahead <= mask >> 1 else near_us - (mask + 1 - ahead)
+
+
+def _methods(flight: str) -> dict[int, Method]:
+    try:
+        source = open_source(flight + METHODS)
+    except FlightError:
+        return {}
+    try:
+        content = source.read(0, min(source.size, _MAP_BYTES_MAX))
+    finally:
+        source.close()
+    return {method.number: method for method in records_in(content) if method.number}
+
+
+def _named(tree: CallsInWindow, methods: dict[int, Method], owns: Callable[[str], bool]) -> TracedCalls:
+    inside: dict[int, list[int]] = {}
+    for index, row in enumerate(tree.rows):
+        inside.setdefault(row[0], []).append(index)
+    rows = []
+    for index, depth in _in_order(inside):
+        _, number, calls, total_ns, self_ns, is_open = tree.rows[index]
+        frame = _frame(methods.get(number), number, owns)
+        rows.append(
+            TracedCall(
+                frame=frame, depth=depth, calls=calls, total_ns=total_ns, self_ns=self_ns, open=is_open
+            )
+        )
+    return TracedCalls(rows=tuple(rows), lost=tree.lost, left_out=tree.left_out, left_out_ns=tree.left_out_ns)
+
+
+def _in_order(inside: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
+    """Each row's index and depth, before the rows inside it."""
+    waiting = [(index, 0) for index in reversed(inside.get(-1, []))]
+    while waiting:
+        index, depth = waiting.pop()
+        yield index, depth
+        waiting.extend((inner, depth + 1) for inner in reversed(inside.get(index, [])))
+
+
+def _frame(method: Method | None, number: int, owns: Callable[[str], bool]) -> StackFrame:
+    if method is None:
+        return StackFrame(
+            function=f"method {number}", qualname=f"method {number}", file="", line=0, in_app=False
+        )
+    name = method.qualname.rpartition(".")[2]
+    return StackFrame(
+        function=name, qualname=method.qualname, file=method.file, line=method.line, in_app=owns(method.file)
+    )

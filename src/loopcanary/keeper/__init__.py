@@ -1,0 +1,140 @@
+"""The keeper, a process beside the watched programs of a store, which takes in what they leave: where it is
+found (its lock, bell and status), and the words that start one.
+
+One keeper serves a store for one user, one loopcanary and one Python environment, until the machine is
+started anew. The watched program loads this: it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from binascii import crc32
+
+VERSION = "0.1.0"
+"""loopcanary's own; importlib.metadata would take 20 ms to find it."""
+FOLDER = "keeper"
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+LOCK, BELL, STATUS, LOG = "lock", "bell", "json", "log"
+"""What the names of a keeper's files end with."""
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a tmpfs by definition of the kernel's documentation
+FLIGHT_DIR = "LOOPCANARY_FLIGHT_DIR"
+_ENOENT, _ENXIO = 2, 6
+"""As everywhere; `errno` would be a module more."""
+_NOT_FOR_KEEPERS = frozenset(
+    {
+        "COVERAGE_PROCESS_START",
+        "COV_CORE_CONFIG",
+        "COV_CORE_DATAFILE",
+        "COV_CORE_SOURCE",
+        "PYTHONASYNCIODEBUG",
+        "PYTHONDEVMODE",
+        "PYTHONINSPECT",
+        "PYTHONPROFILEIMPORTTIME",
+        "PYTHONSTARTUP",
+        "PYTHONTRACEMALLOC",
+        "PYTHONVERBOSE",
+        "PYTHONWARNINGS",
+    }
+)
+"""Variables that are meant for the program: its debugging, its coverage, its start."""
+
+
+memory = os.environ.get(FLIGHT_DIR) or SHARED_MEMORY
+"""Where flight files are: of a keeper, and of a program after `use`."""
+
+
+def use(flight_dir: str | None) -> None:
+    """This process's flight files are in this folder; None: as always."""
+    global memory  # noqa: PLW0603 - the program's only
+    memory = flight_dir or SHARED_MEMORY
+
+
+def key() -> str:
+    """Eight hexadecimal digits, the same in all processes that one keeper serves."""
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    words = "\0".join((VERSION, sys.prefix, _boot_id(), str(user), _memory()))
+    return f"{crc32(words.encode('utf-8', 'surrogateescape')):08x}"
+
+
+def path(store: str, ending: str, of: str = "") -> str:
+    """Of this process's keeper of the store, or of the one with the key `of`."""
+    return f"{store}/{FOLDER}/{of or key()}.{ending}"
+
+
+def bell_path(store: str) -> str:
+    """A fifo: a byte makes the keeper look at once. Opened without waiting; ENXIO, ENOENT: no keeper."""
+    return path(store, BELL)
+
+
+def is_heard(bell: str) -> bool:
+    """Whether a keeper holds it. To try the lock could keep one that begins from taking it."""
+    try:
+        os.close(os.open(bell, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW))
+    except OSError as error:
+        return error.errno not in (_ENOENT, _ENXIO)
+    return True
+
+
+def log_path(store: str) -> str:
+    """Where a keeper that a program has started writes what is wrong."""
+    return path(store, LOG)
+
+
+def command(store: str) -> tuple[str, ...]:
+    """Words that start a keeper, which ends with the last watched process of the store."""
+    return sys.executable, "-P", "-m", "loopcanary", "keep", "--apart", store
+
+
+def environment() -> dict[str, str]:
+    """A keeper's environment: this process's, without what would change the keeper. It is not watched itself,
+    and finds our modules before those of the same name in the program's folders."""
+    ignored = sys.flags.ignore_environment  # by `python -I`: they do not count for the program either
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _NOT_FOR_KEEPERS and not (ignored and name.startswith("PYTHON"))
+    }
+    ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    folders = kept.get("PYTHONPATH", "").split(os.pathsep)
+    theirs = (folder for folder in folders if folder not in ("", ours) and not _changes_start(folder))
+    made = {**kept, "LOOPCANARY": "0", "PYTHONPATH": os.pathsep.join((ours, *theirs))}
+    return made if memory == SHARED_MEMORY else {**made, FLIGHT_DIR: memory}
+
+
+def _changes_start(folder: str) -> bool:
+    """Whether it has code for the start of each Python: tools for telemetry and coverage begin so."""
+    return any(os.path.exists(f"{folder}/{name}.py") for name in ("sitecustomize", "usercustomize"))
+
+
+def no_interpreter() -> str | None:
+    """Why there is no Python to start: what runs may be an application that has Python inside."""
+    name = os.path.basename(sys.executable or "").lower()
+    if getattr(sys, "frozen", False) or not name.startswith(("python", "pypy")):
+        return "the program's executable is no Python"
+    if sys.platform == "win32":
+        return "on Windows no process is started beside the program"
+    return None
+
+
+def prepare(store: str) -> None:
+    """Makes the folders, for this user alone. Raises OSError."""
+    for folder in (store, f"{store}/{FOLDER}"):
+        os.makedirs(folder, FOLDER_MODE, exist_ok=True)
+
+
+def _memory() -> str:
+    """Which shared memory this is, where flight files are: containers of one image may have a store together
+    and this each for itself, or both."""
+    try:
+        return str(os.stat(memory).st_dev)
+    except OSError:
+        return "-"
+
+
+def _boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            return file.read().strip().decode("latin-1")
+    except OSError:
+        return ""

@@ -1,0 +1,270 @@
+"""One store under a keeper: which processes are watched, and what is due for each flight file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loopcanary import keeper as place
+from loopcanary.keeper.backoff import Backoff
+from loopcanary.keeper.files import Files, StoreFailure, WatchedLife
+from loopcanary.keeper.seat import Seat
+from loopcanary.keeper.signals import FollowedFolder
+
+_S = 1_000_000_000
+_EVERY_NS = _S
+"""Where nothing tells that a process has ended or begun."""
+_FIRST_TRY_NS, _LAST_TRY_NS = _S // 20, 60 * _S
+_TRIES = 12
+"""At a file that cannot be read: it may be in the making. The last one comes after three minutes."""
+_STORE_TRY_NS = _S
+_TOGETHER_NS = _S // 50
+"""All living programs are looked at for a ring, which does not say who rang."""
+
+
+def _tries() -> Backoff:
+    return Backoff(_FIRST_TRY_NS, _LAST_TRY_NS)
+
+
+@dataclass(slots=True)
+class _FileState:
+    """A name in the flight folder."""
+
+    life: WatchedLife | None = None
+    """None: no living process is known to it."""
+    descriptor: int | None = None
+    """A pidfd, readable when the process has ended; None: the lock on its file tells."""
+    due_ns: int | None = 0
+    """When to deal with it at the latest; None: when something tells."""
+    tries: Backoff = field(default_factory=_tries)
+
+    def hear_no_more(self) -> None:
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def let_go(self) -> None:
+        life, self.life = self.life, None
+        self.hear_no_more()
+        if life is not None:
+            life.close()
+
+
+class KeptStore:
+    """One thread; time is an argument. What one file brings about concerns no other file."""
+
+    def __init__(
+        self, seat: Seat, files: Files, complain: Callable[[str], object], about: Mapping[str, Any]
+    ) -> None:
+        """`complain`: gets a line of what is wrong; raises nothing. `about`: who keeps, for the status."""
+        self.seat = seat
+        self._files = files
+        self._about = about
+        self._complain = complain
+        self._complaints: set[str] = set()
+        self._known: dict[str, _FileState] = {}
+        self._folders: list[FollowedFolder] = []
+        self._store = Backoff(_STORE_TRY_NS, _LAST_TRY_NS)
+        self._look_ns: int | None = 0
+        """When to look at the folder at the latest."""
+        self._hand_on_ns: int | None = None
+        self._deaf_until_ns: int | None = None
+        """Until then the bell is not listened to: many that ring are looked at together."""
+        self._status: tuple[int, dict[str, Any]] = (0, {})
+        """What was written last, and when."""
+        self._status_ns: int | None = None
+        """When it is to be written."""
+
+    # ---- the seat ---------------------------------------------------------------------------
+
+    def begin(self, now_ns: int) -> bool:
+        """Takes the seat, and looks at all there is with the next turn; False: another keeper has it. OSError
+        where there can be none."""
+        if not self.seat.take():
+            return False
+        flight, ours = self._files.folder, Path(self.seat.store, place.FOLDER)
+        flight.mkdir(place.FOLDER_MODE, exist_ok=True)
+        self._folders = [FollowedFolder(flight), FollowedFolder(ours, removals_only=True)]
+        self._look_ns = now_ns
+        return True
+
+    def end(self) -> None:
+        """Gives everything back."""
+        for known in self._known.values():
+            known.let_go()
+        self._known.clear()
+        try:
+            self._files.end()
+        except Exception as error:  # noqa: BLE001 - what is given back after this must be
+            self._say(f"{type(error).__name__}: {error}")
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Gives the seat back. What is watched stays so."""
+        folders, self._folders = self._folders, []
+        for folder in folders:
+            folder.close()
+        self.seat.give_back()
+
+    # ---- what there is to wait for ----------------------------------------------------------
+
+    @property
+    def watched(self) -> int:
+        """Living processes."""
+        return sum(known.life is not None for known in self._known.values())
+
+    def descriptors(self) -> Iterator[int]:
+        """Each is readable when there is something to do."""
+        if self.seat.bell is not None and self._deaf_until_ns is None:
+            yield self.seat.bell
+        yield from (one.descriptor for one in self._known.values() if one.descriptor is not None)
+
+    def due_ns(self) -> int | None:
+        """When to take a turn at the latest; None: when something tells."""
+        dues = [
+            self._look_ns,
+            self._hand_on_ns,
+            self._status_ns,
+            self._deaf_until_ns,
+            *(known.due_ns for known in self._known.values()),
+        ]
+        return min((due for due in dues if due is not None), default=None)
+
+    # ---- a turn -----------------------------------------------------------------------------
+
+    def turn(self, now_ns: int, ready: Collection[int], *, changed: bool) -> None:
+        """Does what is due. `ready`: descriptors that are readable; `changed`: a folder of some store has
+        changed."""
+        is_rung = self.seat.bell in ready
+        if is_rung:
+            self.seat.hear()
+            self._deaf_until_ns = now_ns + _TOGETHER_NS
+        elif _is_due(self._deaf_until_ns, now_ns):
+            self._deaf_until_ns = None
+        if changed or _is_due(self._look_ns, now_ns):
+            self._follow(now_ns)
+        for name, known in list(self._known.items()):
+            has_ended = known.descriptor is not None and known.descriptor in ready
+            if has_ended:
+                known.hear_no_more()
+            if has_ended or _is_due(known.due_ns, now_ns) or (is_rung and known.life is not None):
+                self._attend(name, known, now_ns, is_rung=is_rung)
+        self._hand_on(now_ns)
+        self._write_status(now_ns)
+
+    def has_worked(self, until_ns: int, took_ns: int) -> None:
+        """The turn took this long, until then. The bell is not listened to for as long: programs that stall
+        without end have half of a core judged at most, and the slots of their files bound what waits."""
+        if self._deaf_until_ns is not None:
+            self._deaf_until_ns = max(self._deaf_until_ns, until_ns + took_ns)
+
+    def _hand_on(self, now_ns: int) -> None:
+        try:
+            self._hand_on_ns = self._files.hand_on(now_ns)
+        except Exception as error:  # noqa: BLE001 - programs are served whatever becomes of it
+            self._hand_on_ns = None
+            self._say(f"{type(error).__name__}: {error}")
+
+    def look_once(self, now_ns: int) -> None:
+        """A turn without having been woken."""
+        self._look_ns = now_ns
+        self.turn(now_ns, (), changed=False)
+
+    def _follow(self, now_ns: int) -> None:
+        """Notes which names are new and which are gone."""
+        self._look_ns = None if all(one.is_heard for one in self._folders) else now_ns + _EVERY_NS
+        names = set(self._files.names())
+        for name, known in list(self._known.items()):
+            if name not in names and not (known.life is not None and known.life.has_more):
+                self._known.pop(name).let_go()
+        for name in sorted(names - self._known.keys()):
+            self._known[name] = _FileState(due_ns=now_ns)
+
+    def _attend(self, name: str, known: _FileState, now_ns: int, *, is_rung: bool) -> None:
+        """Nothing that a file brings about gets out of here."""
+        try:
+            self._deal_with(name, known, now_ns, is_rung=is_rung)
+        except StoreFailure as failure:
+            self._store.fail(now_ns)
+            known.due_ns = self._store.until_ns
+            self._say(str(failure))
+        except Exception as error:  # noqa: BLE001 - whatever a file is, the others are dealt with
+            self._let_go(known, now_ns)
+            self._try_again(known, now_ns)
+            self._say(f"{name}: {type(error).__name__}: {error}")
+
+    def _deal_with(self, name: str, known: _FileState, now_ns: int, *, is_rung: bool) -> None:
+        if known.life is None:
+            known.life = self._files.open(name)
+            if known.life is not None and known.life.pid is not None:
+                known.descriptor = _pidfd(known.life.pid)
+        # After the descriptor is open: a number that was given out again is of no process of ours.
+        # Who rings lives; where its descriptor tells the end, nothing else is asked.
+        asks = not is_rung or known.descriptor is None
+        if known.life is None or (asks and known.life.is_over()):
+            if self._store.holds(now_ns):
+                known.due_ns = self._store.until_ns
+                return
+            if known.life is not None:
+                known.life.finish(now_ns)
+            self._let_go(known, now_ns)
+            self._files.take_in(name)
+            self._store.succeed()
+            self._try_again(known, now_ns)
+            return
+        had_more = known.life.has_more
+        due_ns = known.life.look(now_ns, is_rung=is_rung)
+        known.tries.succeed()
+        if had_more and not known.life.has_more:
+            self._look_ns = now_ns  # its name may be gone
+        if known.descriptor is None:
+            due_ns = min(now_ns + _EVERY_NS, due_ns or now_ns + _EVERY_NS)
+        known.due_ns = due_ns
+
+    def _let_go(self, known: _FileState, now_ns: int) -> None:
+        known.due_ns = now_ns
+        with suppress(Exception):
+            known.let_go()
+
+    def _try_again(self, known: _FileState, now_ns: int) -> None:
+        """If it is still there then: it may be in the making, or another process is about to take it in."""
+        known.tries.fail(now_ns)
+        known.due_ns = known.tries.until_ns if known.tries.failures <= _TRIES else None
+
+    # ---- what people are told ---------------------------------------------------------------
+
+    def _say(self, line: str) -> None:
+        if line not in self._complaints and len(self._complaints) < 1_000:
+            self._complaints.add(line)
+            self._complain(line)
+
+    def _write_status(self, now_ns: int) -> None:
+        """At once where others are watched, else once a second at most."""
+        lives = [known.life for known in self._known.values() if known.life is not None]
+        watched = sorted(life.pid for life in lives if life.pid is not None)
+        elsewhere = len(lives) - len(watched)
+        status = {**self._about, "watched": watched, "elsewhere": elsewhere, **self._files.status()}
+        last_ns, last = self._status
+        soonest_ns = last_ns + _EVERY_NS
+        if status == last:
+            self._status_ns = None
+        elif now_ns < soonest_ns and (watched, elsewhere) == (last.get("watched"), last.get("elsewhere")):
+            self._status_ns = soonest_ns
+        else:
+            self._status, self._status_ns = (now_ns, status), None
+            self.seat.write_status(status)
+
+
+def _pidfd(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except OSError:  # gone, or a kernel or sandbox without them
+        return None
+
+
+def _is_due(due_ns: int | None, now_ns: int) -> bool:
+    return due_ns is not None and due_ns <= now_ns

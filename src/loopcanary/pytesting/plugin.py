@@ -1,0 +1,67 @@
+"""The pytest plugin: `pytest --loopcanary` watches the event loops of all tests. See docs/pytest.md.
+
+PYTEST_DONT_REWRITE: pytest loads this before it rewrites asserts; there is none here.
+
+Unless it is asked for it only has options: nothing else is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+_MARKER = (
+    'loopcanary(max_stall="50ms", allow=["json.loads"]): the test fails where it stalls an event loop for '
+    "that long or longer; allow: what may stall it all the same"
+)
+_KEY = pytest.StashKey[Any]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, and `loopcanary*` of the configuration file."""
+    group = parser.getgroup("loopcanary", "stalls of event loops")
+    group.addoption("--loopcanary", action="store_true", help="Watch the event loops of all tests.")
+    for name, metavar, words in (
+        ("fail", "DURATION", "Fail a test that stalls a loop for this long or longer: 50ms."),
+        ("threshold", "DURATION", "What is a stall. Default: 100ms, or what fails a test if that is less."),
+        ("store", "DIR", "Keep the stalls in this store, for `loopcanary report`."),
+        ("baseline", "FILE", "Bugs that are known fail no test."),
+        ("write-baseline", "FILE", "Write the bugs of this run as known ones."),
+    ):
+        group.addoption(f"--loopcanary-{name}", metavar=metavar, help=words)
+    parser.addini("loopcanary", "As --loopcanary.", type="bool", default=False)
+    for name in ("fail", "threshold", "store", "baseline"):
+        parser.addini(f"loopcanary_{name}", f"As --loopcanary-{name}.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Starts to watch, if it is asked for."""
+    config.addinivalue_line("markers", _MARKER)
+    wanted = [
+        config.getoption(f"loopcanary_{name}") for name in ("fail", "store", "baseline", "write_baseline")
+    ]
+    if not (config.getoption("loopcanary") or config.getini("loopcanary") or any(wanted)):
+        return
+    from loopcanary.pytesting.watched import WatchedTests
+
+    config.stash[_KEY] = session = WatchedTests.of(config)
+    config.pluginmanager.register(session, "loopcanary-session")
+    session.start()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends the watch."""
+    session = config.stash.get(_KEY, None)
+    if session is not None:
+        del config.stash[_KEY]
+        session.stop()
+
+
+@pytest.fixture
+def loopcanary(request: pytest.FixtureRequest) -> Any:
+    """What stalled in this test: `stalls`, `assert_no_stall("50ms")`. Skips it where nothing is watched."""
+    session = request.config.stash.get(_KEY, None)
+    if session is None:
+        pytest.skip("needs pytest --loopcanary")
+    return session.seen

@@ -1,0 +1,91 @@
+"""The watch over the tests of one process: which stalls there were since it was last asked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import loopcanary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loopcanary.model import Stall
+
+_NOT_OUTCOMES = frozenset(
+    {"stalls_recorded", "stalls_unsampled", "stalls_at_startup", "stalls_suppressed_expected"}
+)
+_PATIENCE_S = 2.0
+"""For a stall to be judged: it takes some milliseconds, on a busy machine more."""
+_LOOK_S = 0.002
+
+
+class TestsWatch:
+    """The engine of this process. Used from one thread, that of the tests."""
+
+    def __init__(self, threshold_ns: int, store: str | None) -> None:
+        self._threshold_ns = threshold_ns
+        self._store = store
+        self._own_folder: str | None = None
+        self._canary: Any = None
+        self._known: set[str] = set()
+        self._lost = 0
+        """Stalls that were recorded and never judged."""
+
+    def start(self) -> None:
+        """ConfigError, where a setting of the environment or of a file is wrong."""
+        if self._store is None:
+            self._own_folder = self._own_folder or tempfile.mkdtemp(prefix="loopcanary-tests-")
+        self._canary = loopcanary.install(
+            threshold=f"{self._threshold_ns}ns",
+            store=str(Path(self._store or self._own_folder or "").absolute()),
+            console=False,
+            keeper=False,  # a test's own stalls are wanted at its end, and this process judges them itself
+            follow_children=False,
+        )
+
+    def use(self, threshold_ns: int) -> None:
+        """Watches with this threshold from now on."""
+        if self._canary is not None and threshold_ns != self._threshold_ns:
+            loopcanary.uninstall()
+            self._threshold_ns, self._lost = threshold_ns, 0
+            self.start()
+
+    def stop(self) -> None:
+        loopcanary.uninstall()
+        if self._own_folder is not None:
+            shutil.rmtree(self._own_folder, ignore_errors=True)
+
+    def new_stalls(self) -> list[Stall]:
+        """The stalls that ended since the last call, oldest first. Waits until all are judged."""
+        if self._canary is None or not self._settle():
+            return []
+        new = [stall for stall in self._canary.stalls if stall.id not in self._known]
+        self._known.update(stall.id for stall in new)
+        return new
+
+    def _settle(self) -> bool:
+        """Waits; whether there may be stalls that were not seen yet."""
+        wanted = sum(loop.stalls for loop in self._canary.loops())
+        if not wanted:
+            return False
+        patient_until = time.monotonic() + _PATIENCE_S
+        while (missing := wanted - self._lost - _outcomes(self._canary.statistics())) > 0:
+            if time.monotonic() > patient_until:
+                self._lost += missing
+                break
+            time.sleep(_LOOK_S)
+        return True
+
+
+def _outcomes(statistics: Mapping[str, Any]) -> int:
+    """How many stalls were reported or dropped."""
+    counts = (
+        count
+        for name, count in statistics.items()
+        if name.startswith("stalls_") and name not in _NOT_OUTCOMES
+    )
+    return sum(counts)

@@ -1,0 +1,1 @@
+"""Exact calls of chosen functions: docs/methods.md."""

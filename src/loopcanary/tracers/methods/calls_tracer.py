@@ -1,0 +1,169 @@
+"""Starts and stops the tracing of calls, and gives each chosen code object its number.
+
+The calls themselves are noted in C (native/probes/methods). From 3.12 on the events are sys.monitoring's,
+which costs nothing in code that is not chosen; before, those of a profile function.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
+
+from loopcanary.model.method_map import CALLS, MAGIC, METHODS, NUMBER_MAX, Method, record_of
+from loopcanary.tracers.methods.chosen import ChosenCode
+from loopcanary.tracers.methods.trivial import is_trivial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loopcanary._native import Native
+
+_WORDS_LEAST: Final = 1 << 12
+_WORDS_MOST: Final = 1 << 22
+_TOOL: Final = "loopcanary"
+_TOOL_IDS: Final = (4, 3, 2)
+"""Those without a meaning first, then that of profilers."""
+_monitoring: Any = getattr(sys, "monitoring", None)
+
+
+class CannotTraceError(Exception):
+    """Calls are not traced; the message says why."""
+
+
+class CallsTracer:
+    """Traces calls into files beside a flight file. GIL held in all methods."""
+
+    def __init__(self, native: Native, wanted: Sequence[str], ring_bytes: int) -> None:
+        self._native = native
+        self._chosen = ChosenCode(wanted)
+        words = min(max(ring_bytes // 8, _WORDS_LEAST), _WORDS_MOST)
+        self._words = 1 << words.bit_length() - 1
+        self._map = ""
+        self._number = 0
+        self._tool: int | None = None
+        self._watched: list[ref[CodeType]] = []
+
+    def start(self, flight: str) -> str | None:
+        """Traces from now on. Answers what there is to say of it. CannotTraceError, OSError: it does not."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._map = flight + METHODS
+        descriptor = os.open(self._map, flags, 0o600)
+        try:
+            os.write(descriptor, MAGIC)
+        finally:
+            os.close(descriptor)
+        self._number = 0
+        try:
+            self._take_tool()
+            disable = None if _monitoring is None else _monitoring.DISABLE
+            got = self._native.calls_start(os.fsencode(flight + CALLS), self._words, self._number_of, disable)
+            self._begin_events()
+        except RuntimeError as error:
+            self.stop()
+            raise CannotTraceError(str(error)) from None
+        except BaseException:
+            self.stop()
+            raise
+        if got is None or got == self._words:
+            return None
+        return f"methods: there is room for the last {got // 2:,} calls of a thread, not {self._words // 2:,}"
+
+    def stop(self) -> None:
+        """Traces no more; all code is as fast as before. What was noted stays. Idempotent."""
+        self._end_events()
+        self._native.calls_stop()
+
+    def counts(self) -> dict[str, int]:
+        return {"methods_known": self._number, "methods_threads_refused": self._native.calls_refused()}
+
+    # ---- code objects -----------------------------------------------------------------------
+
+    def _number_of(self, code: CodeType) -> int:
+        """The chooser: called once a code object, before its first call; 0: it is not traced."""
+        if not self._chosen.has(code.co_filename):
+            return 0
+        is_small = is_trivial(code)
+        number = 0 if is_small else self._number + 1
+        if number > NUMBER_MAX or not self._write(code, number) or is_small:
+            return 0
+        self._number = number
+        if self._tool is not None:
+            _monitoring.set_local_events(self._tool, code, _local_events())
+            self._watched.append(ref(code))
+        return number
+
+    def _write(self, code: CodeType, number: int) -> bool:
+        """False: there is no room for its name, without which its calls would mean nothing."""
+        method = Method(
+            number=number,
+            qualname=code.co_qualname,
+            file=code.co_filename,
+            line=code.co_firstlineno,
+            is_trivial=number == 0,
+        )
+        record = record_of(method)
+        try:
+            # Opened anew: programs close descriptors that they have not opened.
+            descriptor = os.open(self._map, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                return os.write(descriptor, record) == len(record)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return False
+
+    # ---- sys.monitoring ---------------------------------------------------------------------
+
+    def _take_tool(self) -> None:
+        if _monitoring is None:
+            return
+        for number in _TOOL_IDS:
+            with suppress(ValueError):
+                _monitoring.use_tool_id(number, _TOOL)
+                self._tool = number
+                return
+        others = ", ".join(str(_monitoring.get_tool(number)) for number in _TOOL_IDS)
+        raise CannotTraceError(f"other tools use sys.monitoring's places: {others}")
+
+    def _begin_events(self) -> None:
+        if self._tool is None:
+            return
+        events = _monitoring.events
+        for event, callback in self._callbacks().items():
+            _monitoring.register_callback(self._tool, event, callback)
+        # What was switched off for a tool of this number is asked about again.
+        _monitoring.restart_events()
+        _monitoring.set_events(self._tool, events.PY_START | events.PY_UNWIND | events.PY_THROW)
+
+    def _end_events(self) -> None:
+        tool, self._tool = self._tool, None
+        if tool is None or _monitoring.get_tool(tool) != _TOOL:
+            return
+        _monitoring.set_events(tool, 0)
+        for code in self._watched:
+            if (found := code()) is not None:
+                _monitoring.set_local_events(tool, found, 0)
+        self._watched.clear()
+        for event in self._callbacks():
+            _monitoring.register_callback(tool, event, None)
+        _monitoring.free_tool_id(tool)
+
+    def _callbacks(self) -> dict[int, Callable[..., object]]:
+        events, native = _monitoring.events, self._native
+        return {
+            events.PY_START: native.calls_on_start,
+            events.PY_RESUME: native.calls_on_enter,
+            events.PY_THROW: native.calls_on_enter,
+            events.PY_RETURN: native.calls_on_leave,
+            events.PY_YIELD: native.calls_on_leave,
+            events.PY_UNWIND: native.calls_on_leave,
+        }
+
+
+def _local_events() -> int:
+    events = _monitoring.events
+    return int(events.PY_START | events.PY_RESUME | events.PY_RETURN | events.PY_YIELD)

@@ -1,0 +1,15 @@
+"""Which bugs a JSON report names: what baselines are made of."""
+
+from __future__ import annotations
+
+import json
+
+
+def bugs_named(report: bytes | str) -> dict[str, str]:
+    """Titles by fingerprint, of all kinds of issues. ValueError: this is no report."""
+    try:
+        document = json.loads(report)
+        groups = [*document["groups"], *document["issue_groups"]]
+        return {str(group["fingerprint"]): str(group["title"]) for group in groups}
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"no report: {error}") from error

@@ -1,0 +1,206 @@
+"""Programs whose stalls a keeper takes: no thread, no verdict and no store of ours in them."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from loopcanary.model import SessionEnd
+
+from .watching import GIVES_UP_S, Place, refusing
+
+REPORTS = """
+    import loopcanary
+    if "--hear" in sys.argv:
+        loopcanary.on_issue(lambda issue: print("heard", issue.culprit.function, flush=True) or issue)
+    stall("walk")
+    canary = loopcanary.install()
+    print(type(canary._engine).__name__, threading.active_count(), flush=True)
+"""
+
+
+def test_a_keeper_stores_what_stalled(place: Place):
+    done = place.run(place.program(REPORTS), LOOPCANARY_KEEPER="1")
+    assert done.stdout.splitlines() == ["KeptEngine 1"]
+    assert place.culprits() == ["walk"]
+
+
+def test_own_code_hears_issues_in_the_program(place: Place):
+    done = place.run(place.program(REPORTS), "--hear", LOOPCANARY_KEEPER="1")
+    assert sorted(done.stdout.splitlines()) == ["RunningEngine 1", "heard walk"]
+    assert place.culprits() == ["walk"]
+
+
+def test_the_stalls_and_figures_of_this_process_can_be_read(place: Place):
+    program = """
+    import loopcanary
+    stall("walk")
+    canary = loopcanary.install()
+    (found,) = [stall for stall in canary.stalls if stall.culprit.file.startswith("stalls/")]
+    (loop,) = canary.loops()
+    told = loopcanary.statistics()
+    print(found.culprit.function, found.id.startswith(canary.session.id))
+    print(loop.turns > 0, told["samples_taken"] > 0)
+    """
+    done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
+    assert done.stdout.split() == ["walk", "True", "True", "True"]
+
+
+def test_on_issue_ends_the_keepers_part(place: Place):
+    program = """
+    import loopcanary
+    stall("before")
+    canary = loopcanary.install()
+    print(type(canary._engine).__name__)
+    loopcanary.on_issue(lambda issue: issue)
+    print(type(canary._engine).__name__)
+    stall("after")
+    """
+    done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
+    assert done.stdout.split() == ["KeptEngine", "RunningEngine"]
+    assert place.culprits() == ["after", "before"]
+
+
+def test_a_forked_child_leaves_its_stalls_to_the_keeper_too(place: Place):
+    program = """
+    stall("parent")
+    child = os.fork()
+    if child == 0:
+        stall("child")
+        os._exit(0)
+    os.waitpid(child, 0)
+    stall("parent_again")
+    """
+    place.run(place.program(program), LOOPCANARY_KEEPER="1")
+    assert place.culprits() == ["child", "parent", "parent_again"]
+
+
+_UNTIL_TAKEN_OVER = """
+    import loopcanary
+    canary = loopcanary.install()
+    while type(canary._engine).__name__ != "RunningEngine":
+        time.sleep(0.01)
+"""
+_EXECVE = {"x86_64": 59, "aarch64": 221}.get(platform.machine(), 0)
+REFUSALS = {
+    "no interpreter": '    sys.executable = "/nowhere/python3"\n',
+    "no exec": refusing(_EXECVE),
+    "no folder": """
+    import shutil
+    asyncio.run(asyncio.sleep(0))
+    shutil.rmtree(os.environ["LOOPCANARY_STORE"])
+    """,
+    "no bell": """
+    from loopcanary import keeper as place
+    os.makedirs(os.environ["LOOPCANARY_STORE"] + "/keeper")
+    open(place.bell_path(os.environ["LOOPCANARY_STORE"]), "x").close()
+    """,
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_where_no_keeper_can_be_started_the_program_takes_over(place: Place, refusal: str):
+    program = place.program(refusal + "\n    stall('walk')\n" + _UNTIL_TAKEN_OVER + "\n    stall('run')\n")
+    done = place.run(program, LOOPCANARY_KEEPER="1", LOOPCANARY_CONSOLE="1")
+    if done.stdout == "no seccomp\n":
+        pytest.skip("no seccomp here")
+    assert [name for name in ("walk", "run") if f" in {name}\n" in done.stderr] == ["walk", "run"]
+    assert "loopcanary: " not in done.stderr
+    assert place.culprits() == ["run", "walk"]
+    assert place.left_behind() == []
+
+
+def test_a_program_that_ends_at_once_stores_what_no_keeper_takes(place: Place):
+    program = place.program(REFUSALS["no interpreter"] + "    stall('walk')")
+    done = place.run(program, LOOPCANARY_KEEPER="1", LOOPCANARY_CONSOLE="1")
+    assert " in walk\n" in done.stderr
+    assert place.culprits() == ["walk"]
+    assert place.left_behind() == []
+
+
+CLEAN = "asyncio.run(asyncio.sleep(0))"
+
+
+def test_a_clean_program_gives_its_memory_back(place: Place):
+    place.run(place.program(CLEAN), LOOPCANARY_KEEPER="1")
+    [name] = place.left_behind()
+    left = place.store / "flight" / name
+    assert left.is_file()
+    assert not left.is_symlink()
+    assert not list(Path("/dev/shm").glob(f"*{name}*"))
+    assert not list((place.store / "keeper").glob("*.bell")), "no keeper was started for it"
+    [session] = place.sessions().values()
+    assert session.end is SessionEnd.EXIT
+    assert session.loops
+    assert place.left_behind() == []
+
+
+def test_a_start_beside_many_leavings_starts_a_keeper(place: Place):
+    program = place.program(CLEAN)
+    place.run(program, LOOPCANARY_KEEPER="1")
+    [name] = place.left_behind()
+    for number in range(16):
+        shutil.copy(place.store / "flight" / name, place.store / "flight" / f"{number}{name}")
+    gives_up = time.monotonic() + GIVES_UP_S
+    place.run(program, LOOPCANARY_KEEPER="1")
+    while place.left_behind() and time.monotonic() < gives_up:
+        time.sleep(0.05)
+    assert place.left_behind() == []
+
+
+def test_latency_of_requests_is_kept(place: Place):
+    program = """
+    import loopcanary, socket
+
+    async def answer(reader, writer):
+        while await reader.readuntil(b"\\r\\n\\r\\n"):
+            writer.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
+
+    def ask(port):
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            for _ in range(64):
+                client.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+                client.recv(100)
+
+    async def main():
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            await asyncio.to_thread(ask, server.sockets[0].getsockname()[1])
+
+    asyncio.run(main())
+    """
+    place.run(place.program(program), LOOPCANARY_KEEPER="1")
+    [session] = place.sessions().values()
+    [figures] = session.traces.input
+    assert figures.loop == "requests"
+    assert figures.events >= 1
+
+
+def test_a_keeper_that_is_too_late_for_its_word_is_no_failure(place: Place):
+    program = """
+    import os
+    import loopcanary
+    canary = loopcanary.install(console=True)
+    stall("walk")
+    recorder = canary.kept.backend
+
+    class Late:
+        def __init__(self, native):
+            self.native = native
+
+        def __getattr__(self, name):
+            return getattr(self.native, name)
+
+        def end_with_keeper(self, patience_s):
+            while not self.native.end_with_keeper(10):
+                pass
+            return False
+
+    recorder.native = Late(recorder.native)
+    """
+    done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
+    assert "failed" not in done.stderr
+    assert place.culprits() == ["walk"]

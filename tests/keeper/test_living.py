@@ -1,0 +1,149 @@
+"""Programs that leave their stalls to a keeper: C may hold the GIL, and anything may be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.keeper.processes import GIVES_UP_S, Program, Start, flight_files, keep, line_of, stored
+from tests.notifications.receiving import receiver
+
+from loopcanary.assembly.store import open_store, recover
+from loopcanary.keeper.seat import statuses
+from loopcanary.model import StallState
+
+HOLDING = Path(__file__).parent / "programs" / "holding.py"
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd_open"),
+]
+
+
+def held(start: Start, store: Path, **environment: str) -> Program:
+    """A program that holds its GIL; the keeper has told so on its stderr."""
+    program = start("run", "--store", store, HOLDING, LOOPCANARY_KEEPER="1", **environment)
+    assert program.stderr is not None
+    while " and still in progress, " not in (line := program.stderr.readline()):
+        assert line
+    return program
+
+
+def limits(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/limits").read_text().splitlines()
+
+
+def released(program: Program) -> str:
+    """The rest of its stderr."""
+    _, rest = program.communicate("x", timeout=GIVES_UP_S)
+    assert program.returncode == 0
+    return rest
+
+
+def taken_in(store: Path) -> list[StallState]:
+    """The states of all stalls, once commands have taken in what is left."""
+    opened = open_store(store)
+    recover(opened)
+    opened.close()
+    return [stall.state for stall in stored(store)]
+
+
+def test_a_hang_is_reported_while_c_holds_the_gil(start: Start, store: Path):
+    program = held(start, store)
+    while not (status := statuses(str(store))[0]):
+        pass  # it is about to say who it is
+    assert status["watched"] == [program.pid]
+    [bound] = [line for line in limits(status["pid"]) if line.startswith("Max data size")]
+    assert bound.split()[3] == str(256 << 20)
+    rest = released(program)
+    assert "[loopcanary] over after " in rest
+    assert "[loopcanary] 1 stall in 1 bug, " in rest
+    assert [stall.state for stall in stored(store)] == [StallState.ENDED]
+    assert flight_files(store) == []
+
+
+def test_one_that_is_killed_in_a_hang_is_stored_as_killed(start: Start, store: Path):
+    keeper = keep(start, store)
+    program = held(start, store)
+    assert [stall.state for stall in stored(store)] == [StallState.ONGOING]
+    program.kill()
+    assert line_of(keeper).startswith(f"holding.py (pid {program.pid}) was killed: 1 stall, ")
+    assert [stall.state for stall in stored(store)] == [StallState.KILLED]
+    assert flight_files(store) == []
+
+
+def test_interceptors_of_packages_see_killed_stalls(start: Start, store: Path, tmp_path: Path):
+    about = tmp_path / "seen-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: seen\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[loopcanary.interceptors]\nsee = seen_plugin:see\n")
+    (tmp_path / "seen_plugin.py").write_text(
+        "from dataclasses import replace\n"
+        "def see(issue):\n    return replace(issue, title='seen: ' + issue.state.value)\n"
+    )
+    keeper = start("keep", store, PYTHONPATH=str(tmp_path))
+    assert line_of(keeper) == f"at work: {store}\n"
+    program = held(start, store)
+    program.kill()
+    assert "was killed: 1 stall, seen: killed" in line_of(keeper)
+    assert [stall.title for stall in stored(store)] == ["seen: killed"]
+
+
+def test_a_keeper_that_is_killed_loses_nothing(start: Start, store: Path):
+    keeper = keep(start, store)
+    program = held(start, store)
+    keeper.kill()
+    keeper.wait(timeout=GIVES_UP_S)
+    rest = released(program)
+    assert rest.count("hang") == 0
+    assert taken_in(store) == [StallState.ENDED]
+
+
+def test_both_may_be_killed(start: Start, store: Path):
+    keeper = keep(start, store)
+    program = held(start, store)
+    for one in (keeper, program):
+        one.kill()
+        one.wait(timeout=GIVES_UP_S)
+    assert taken_in(store) == [StallState.KILLED]
+
+
+def test_a_program_does_not_wait_for_a_stopped_keeper(start: Start, store: Path):
+    keeper = keep(start, store)
+    program = held(start, store)
+    keeper.send_signal(signal.SIGSTOP)
+    released(program)
+    keeper.send_signal(signal.SIGCONT)
+    keeper.terminate()
+    assert keeper.communicate(timeout=GIVES_UP_S)[1] == ""
+    assert taken_in(store) == [StallState.ENDED]
+
+
+def test_a_keeper_notifies_of_a_hang_and_of_its_end(start: Start, store: Path):
+    with receiver() as there:
+        ways = {"LOOPCANARY_NOTIFY": "webhook", "LOOPCANARY_WEBHOOK_URL": there.url}
+        program = held(start, store, **ways)
+        hang = there.next()["text"]
+        assert "hang of " in hang
+        assert "and still in progress" in hang
+        released(program)
+        assert "over after" in there.next()["text"]
+
+
+def test_a_keeper_notifies_of_a_killed_program(start: Start, store: Path):
+    with receiver() as there:
+        ways = {"LOOPCANARY_NOTIFY": "webhook", "LOOPCANARY_WEBHOOK_URL": there.url}
+        program = held(start, store, **ways)
+        assert "still in progress" in there.next()["text"]
+        program.kill()
+        assert "killed while stalled" in there.next()["text"]
+        assert there.posts.empty()
+
+
+def test_issues_are_lines_of_the_programs_log_file(start: Start, store: Path, tmp_path: Path):
+    log = tmp_path / "log.jsonl"
+    released(held(start, store, LOOPCANARY_LOG_FILE=str(log)))
+    states = [json.loads(line)["state"] for line in log.read_text().splitlines()]
+    assert states == ["ongoing", "ended"]

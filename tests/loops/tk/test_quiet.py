@@ -1,0 +1,25 @@
+"""A window of Tk in which nothing blocks is no stall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.program.watching import Watched, unexplained
+
+pytestmark = pytest.mark.native
+
+QUIET = Path(__file__).parent / "quiet_window.py"
+
+
+def test_idle_and_animated_windows_are_no_stalls(tmp_path):
+    watched = Watched(store=tmp_path / "store", engine="native")
+    done = watched.run(QUIET)
+    report = watched.report()
+    (session,) = report["sessions"]
+    (loop,) = session["loops"]
+    assert int(done.stdout) >= 60
+    assert loop["kind"] == "tk"
+    assert unexplained(report["stalls"]) == []
+    # Five waits of more than a second each, and what the progress bar slept.
+    assert loop["utilization"] < 0.5

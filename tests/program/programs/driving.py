@@ -1,0 +1,164 @@
+"""Drives a toolkit's loop through the blocks of `blocks` and others, one after the other.
+
+A program sets `drive.later`, `drive.inner`, registers its own blocks by `own`, and calls `drive.main`. An own
+block is a generator: where it yields, it waits until `drive.go_on` is called.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import blocks
+from clock import BlockClock
+
+LONG_S = blocks.LONG_S
+OWN = {}
+
+
+def own(block):
+    OWN[block.__name__] = block
+    return block
+
+
+class Drive:
+    """`later(function, milliseconds)`: the toolkit calls it, in a turn of its own. `inner()`: a loop inside a
+    callback, with `run` and `end`."""
+
+    later = None
+    inner = None
+
+    def go_on(self):
+        self.later(self._step)
+
+    def _step(self):
+        next(self._steps, None)
+
+    def then(self, clock):
+        """The next turn is the first thing after the block."""
+        self.later(lambda: self.arrived(clock))
+
+    def arrived(self, clock):
+        clock.after()
+        self.go_on()
+
+    def by_timer(self, block, clock, prepared):
+        def call():
+            block(clock, *prepared)
+            self.then(clock)
+
+        self.go_on()
+        yield
+        clock.before()
+        self.later(call)
+        yield
+
+    def main(self, truth_file, folder, names, run, end):
+        """`run`: the toolkit's main loop; `end` ends it."""
+        blocks.FOLDER = Path(folder)
+        sys.path.append(folder)
+        gc.disable()  # collections come when `collection` says so
+        truth = []
+        self._steps = self._all(names, self._prepared(names), truth, end)
+        self.go_on()
+        run()
+        Path(truth_file).write_text(json.dumps(truth))
+
+    def _prepared(self, names):
+        """Made before any loop runs: it would wait for the GIL meanwhile."""
+        shared = {name: blocks.KINDS[name][1] for name in names if name not in OWN}
+        return {
+            name: (block.prepare(),) if hasattr(block, "prepare") else () for name, block in shared.items()
+        }
+
+    def _all(self, names, prepared, truth, end):
+        for name in names:
+            clock = BlockClock(name)
+            if name in OWN:
+                yield from OWN[name](clock)
+            else:
+                yield from self.by_timer(blocks.KINDS[name][1], clock, prepared[name])
+            truth.append(clock.facts)
+            gc.collect(0)
+            self.go_on()
+            yield
+        end()
+
+
+drive = Drive()
+
+
+@own
+def in_an_inner_loop(clock):
+    """The inner loop runs the block, and stays for longer than it."""
+
+    def inside():
+        with clock:
+            time.sleep(LONG_S)  # culprit of inside
+        drive.later(arrive)
+
+    def arrive():
+        clock.after()
+        drive.later(inner.end, 200)
+
+    def opens():
+        drive.later(begin, 200)
+        inner.run()
+        drive.go_on()
+
+    def begin():
+        clock.before()
+        drive.later(inside)
+
+    inner = drive.inner()
+    drive.later(opens)
+    yield
+
+
+@own
+def after_an_inner_loop(clock):
+    """What a callback does when its inner loop has ended is the callback's."""
+
+    def opens():
+        drive.later(closes, 200)
+        inner.run()
+        with clock:
+            time.sleep(LONG_S)  # culprit of opens
+        drive.then(clock)
+
+    def closes():
+        clock.before()
+        inner.end()
+
+    inner = drive.inner()
+    drive.later(opens)
+    yield
+
+
+@own
+def burst(clock):
+    def short():
+        began = time.perf_counter_ns()
+        while time.perf_counter_ns() - began < 500_000:
+            pass
+        longest[0] = max(longest[0], time.perf_counter_ns() - began)
+
+    longest = [0]
+    for _ in range(600):
+        drive.later(short)
+    drive.then(clock)
+    time.sleep(0.005)  # all of them are due: they are called in one turn
+    clock.before()
+    yield
+    clock.facts["longest_callback_ns"] = longest[0]
+
+
+def fail(*error):
+    """Nobody would go on."""
+    traceback.print_exception(*error)
+    os._exit(1)
