@@ -63,8 +63,9 @@ def _cells_table(trials: Sequence[Trial], kinds: Sequence[Kind], loop: str) -> T
     names = _names(trials)
     for name in names:
         table.add_column(name, overflow="fold")
+    table.add_column("what it is")
     for kind, cells in _cells(trials, kinds, loop, names):
-        table.add_row(kind.name, *cells)
+        table.add_row(kind.name, *cells, kind.summary)
     return table
 
 
@@ -142,30 +143,8 @@ def _markdown(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, A
         )
     if list(others.played(trials)):
         yield from _other_loops(trials, kinds, about)
-    yield from _each_kind(trials, kinds)
     yield "\n### Where loopcanary is wrong\n"
     yield from ([f"- {line}" for line in misses(trials, kinds)] or ["Nowhere in these runs."])
-    yield from _summaries(kinds)
-
-
-def _each_kind(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Iterator[str]:
-    """A table for each of asyncio's loops. The second one has the kinds that differ from the first."""
-    names = _names(trials)
-    first: dict[str, list[str]] = {}
-    for loop in _loops(trials):
-        rows = {kind.name: cells for kind, cells in _cells(trials, kinds, loop, names)}
-        said = "Kinds that are as above are left out." if first else LEGEND
-        yield f"\n### Each kind on {loop}\n\n{said}\n"
-        yield from _markdown_table(
-            ["kind", *names],
-            [[name, *cells] for name, cells in rows.items() if first.get(name) != cells],
-        )
-        first = first or rows
-
-
-def _summaries(kinds: Sequence[Kind]) -> Iterator[str]:
-    yield "\n### What each kind is\n"
-    yield from _markdown_table(["kind", "what it is"], [[kind.name, kind.summary] for kind in kinds])
 
 
 def _other_loops(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> Iterator[str]:
@@ -180,11 +159,6 @@ def _other_loops(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str
             ),
             [f"*target for {OWN}*", "", *[f"*{column.target}*" for column in COLUMNS]],
         ],
-    )
-    yield f"\nEach kind on them, under {OWN}:\n"
-    yield from _markdown_table(
-        ["kind", *others.played(trials)],
-        [[kind.name, *cells] for kind, cells in others.cells(trials, kinds, OWN)],
     )
 
 

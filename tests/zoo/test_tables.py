@@ -99,19 +99,6 @@ def test_the_page_keeps_what_is_around_the_figures(tmp_path):
     assert "yesterday" not in text
     assert "| loopcanary 0.1.0 | 100% of 1 |" in text
     assert "| loopsentry: not installed |" in text
-    assert "| sleep | Lc | - |" in text
-    assert "| sleep | A handler waits for a rate limit with time.sleep. |" in text
-
-
-def test_the_second_loop_has_only_kinds_that_differ(tmp_path):
-    path = tmp_path / "zoo.md"
-    path.write_text(f"{page.BEGIN}\n{page.END}\n")
-    trials = [trial(), trial(kind="regex"), replace(trial(), loop="uvloop")]
-    trials.append(replace(trial(MISSED, kind="regex"), loop="uvloop"))
-    page.write(path, trials, catalogue.read_all(), ABOUT)
-    second = path.read_text().partition("### Each kind on uvloop")[2].partition("###")[0]
-    assert "| regex | - |" in second
-    assert "| sleep |" not in second
 
 
 def test_the_summary_has_the_totals_only(tmp_path):
