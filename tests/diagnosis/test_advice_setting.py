@@ -668,7 +668,14 @@ def test_a_polling_loop_is_counted():
 def test_the_holder_of_a_lesser_cause_is_not_advised_about():
     computing = samples(*[stack(inside(CODE, "scores @ scores.T"))] * 12, **RUNS)
     joining = samples(*[stack(lib("/threading.py:join"), inside(CODE, "self._beat.join()"))] * 6, **THREAD)
-    later = tuple(replace(one, at_ns=one.at_ns + 120_000_000) for one in joining)
+    later = tuple(
+        replace(
+            one,
+            at_ns=one.at_ns + 120_000_000,
+            kernel=replace(one.kernel, on_cpu_ns=120_000_000, run_queue_ns=0),
+        )
+        for one in joining
+    )
     stall = judged(evidence((*computing, *later)), CODE)
     assert (stall.cause, stall.second_cause) == (Cause.NATIVE_CPU, Cause.LOCK)
     assert stall.advice == IN_PROCESS

@@ -553,7 +553,8 @@ def test_the_stacks_of_all_samples_name_the_line():
     # Those that speak for the cause have none.
     lost = samples(*[None] * 20, running=True, gil=GilState.SELF)
     asleep = shifted(samples(*[at_call("time.sleep(0.3)")] * 4, syscall="clock_nanosleep"), 20)
-    stall = judged(evidence((*lost, *asleep)), SOURCE)
+    spent = [replace(one, kernel=replace(one.kernel, on_cpu_ns=200 * MS)) for one in asleep]
+    stall = judged(evidence((*lost, *spent)), SOURCE)
     assert stall.cause is Cause.CPU
     assert (stall.culprit.function, stall.culprit.line) == ("handler", 3)
 
@@ -1312,6 +1313,23 @@ def test_a_gap_in_a_sleep_is_the_sleeps_on_a_busy_machine():
         HostReading(at_ns=600 * MS, system_busy_ns=100 * MS, system_total_ns=1200 * MS),
     )
     assert gap("S", "S", host=calm).cause is Cause.HOST
+
+
+def test_a_sleep_that_was_looked_at_late_and_woke_late_is_a_sleep():
+    """A sleep of 150 ms, the first look after 120 ms, and no core for the last 25."""
+    here, looks = at_call("time.sleep(0.3)"), [(120, "S"), (130, "S"), (140, "S"), (150, "R"), (160, "R")]
+    taken = [
+        replace(
+            samples(here, syscall="clock_nanosleep" if state == "S" else None)[0],
+            at_ns=at_ms * MS,
+            kernel=kernel(state, "clock_nanosleep" if state == "S" else None, on_cpu=300_000),
+        )
+        for at_ms, state in looks
+    ]
+    before = ThreadReading(at_ns=-5 * MS, kernel=kernel("S", on_cpu=0))
+    seen = evidence(tuple(taken), before=before, end_ns=174 * MS, end_cpu_ns=400_000)
+    stall = judged(seen, SOURCE)
+    assert stall.cause is Cause.SLEEP, stall.evidence
 
 
 def test_the_portable_watchdog_is_late_for_other_reasons():

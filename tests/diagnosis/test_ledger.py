@@ -45,6 +45,18 @@ def test_sleep_that_the_kernel_counts_as_waiting_is_sleep():
     assert ledger.error_ns >= weights.duration_ns / 2  # the counter and the samples deny each other
 
 
+def test_a_wait_for_a_core_that_is_not_over_is_not_counted_yet():
+    """The kernel counts a wait when it is over: here it lasts from the 6th look to the end."""
+    asleep = evidence(samples(*ASLEEP))
+    ready = [
+        sample if sample.at_ns < 70 * MS else replace(sample, kernel=replace(sample.kernel, thread_state="R"))
+        for sample in asleep.samples
+    ]
+    ledger, weights = ledger_of(replace(asleep, samples=tuple(ready)))
+    assert ledger.run_queue_ns == weights.duration_ns - 70 * MS
+    assert ledger.blocked_ns == 70 * MS
+
+
 def test_a_running_thread_was_on_the_cpu():
     ledger, weights = ledger_of(evidence(samples(*ASLEEP, running=True)))
     assert (ledger.on_cpu_ns, ledger.blocked_ns) == (weights.duration_ns, 0)

@@ -60,21 +60,26 @@ def test_each_moment_belongs_to_a_nearest_sample(stall):
 
 
 def test_sleeps_have_no_more_of_a_stall_than_the_counters_leave():
-    assert fit_to_counters([10, 10, 10, 10], [True, False, True, True], 100, 25) == (3, 30, 3, 3)
-    assert fit_to_counters([10, 10, 10, 10], [True, False, True, True], 100, 80) == (10, 10, 10, 10)
+    assert fit_to_counters([10, 10, 10, 10], [True, False, True, True], 100, (0, 25)) == (3, 30, 3, 3)
+    assert fit_to_counters([10, 10, 10, 10], [True, False, True, True], 100, (0, 80)) == (10, 10, 10, 10)
+
+
+def test_sleeps_have_as_much_of_a_stall_as_the_counters_prove():
+    assert fit_to_counters([10, 10, 10, 10], [True, False, False, True], 100, (80, 100)) == (16, 4, 4, 16)
+    assert fit_to_counters([10, 10, 10, 10], [False] * 4, 100, (80, 100)) == (10, 10, 10, 10)
 
 
 def test_where_no_sample_ran_the_sleeps_keep_what_they_have():
-    assert fit_to_counters([10, 10], [True, True], 100, 5) == (10, 10)
+    assert fit_to_counters([10, 10], [True, True], 100, (0, 5)) == (10, 10)
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 10**9), st.booleans()), max_size=50),
     st.integers(0, 10**10),
-    st.integers(0, 10**10),
+    st.tuples(st.integers(0, 10**10), st.integers(0, 10**10)).map(sorted),
 )
-def test_weights_that_fit_the_counters_sum_to_the_same(samples, duration_ns, not_run_ns):
+def test_weights_that_fit_the_counters_sum_to_the_same(samples, duration_ns, slept_ns):
     weights = [weight for weight, _ in samples]
-    fitted = fit_to_counters(weights, [sleeps for _, sleeps in samples], duration_ns, not_run_ns)
+    fitted = fit_to_counters(weights, [sleeps for _, sleeps in samples], duration_ns, tuple(slept_ns))
     assert abs(sum(fitted) - sum(weights)) <= len(weights)
     assert all(weight >= 0 for weight in fitted)

@@ -89,11 +89,13 @@ def _votes(evidence: StallEvidence, counted: SampleWeights, ledger: Ledger) -> t
     """The weights of the samples, bounded by what the kernel's counters allow."""
     if ledger.on_cpu_ns is None:
         return counted.seen_ns
-    not_run_ns = counted.duration_ns - ledger.on_cpu_ns + (ledger.error_ns or 0)
+    off_ns, error_ns = counted.duration_ns - ledger.on_cpu_ns, ledger.error_ns or 0
+    at_most = max(0, off_ns + error_ns)
+    at_least = 0 if ledger.run_queue_ns is None else max(0, off_ns - ledger.run_queue_ns - error_ns)
     asleep = [
         sample.kernel is not None and sample.kernel.thread_state in _ASLEEP for sample in evidence.samples
     ]
-    return fit_to_counters(counted.seen_ns, asleep, counted.duration_ns, max(0, not_run_ns))
+    return fit_to_counters(counted.seen_ns, asleep, counted.duration_ns, (at_least, at_most))
 
 
 def _without_gaps(

@@ -69,7 +69,7 @@ def make_ledger(evidence: StallEvidence, end_ns: int, weights: SampleWeights) ->
     if on_cpu_span is None:
         return Ledger(gc_ns=gc_ns, gil_wait_ns=gil_wait)
     duration = weights.duration_ns
-    queue_span = _counter(track, "run_queue_ns", lag_ns=0)
+    queue_span = _counter(track, "run_queue_ns", lag_ns=0, tail=_open_wait(evidence.samples, end_ns))
     on_cpu = _within(on_cpu_span.best, duration)
     counted = None if queue_span is None else _within(queue_span.best, duration - on_cpu)
     run_queue = None if counted is None else min(counted, _queued_at_most(evidence.samples, weights))
@@ -139,8 +139,9 @@ def _reading(at_ns: int, kernel: KernelView) -> _Reading:
     return _Reading(at_ns=at_ns, on_cpu_ns=kernel.on_cpu_ns, run_queue_ns=kernel.run_queue_ns)
 
 
-def _counter(track: _Track, name: str, *, lag_ns: int) -> _Span | None:
-    """One counter over the whole stall, None where its readings do not even tell a rate."""
+def _counter(track: _Track, name: str, *, lag_ns: int, tail: _Span | None = None) -> _Span | None:
+    """One counter over the whole stall, None where its readings do not even tell a rate. `tail`: what is
+    known to have come, and is not in its last reading."""
     known = [(r.at_ns, value) for r in track.inside if (value := getattr(r, name)) is not None]
     before = None if track.before is None else (track.before.at_ns, getattr(track.before, name))
     rate = _rate([*([before] if before is not None else []), *known])
@@ -149,8 +150,27 @@ def _counter(track: _Track, name: str, *, lag_ns: int) -> _Span | None:
     (first_ns, first), (last_ns, last) = known[0], known[-1]
     head_ns, tail_ns = first_ns - track.begin_ns, track.end_ns - last_ns
     middle = max(0, last - first)
-    tail = _Span(0, _within(round(rate * tail_ns), tail_ns), tail_ns + (lag_ns if tail_ns else 0))
+    tail = tail or _Span(0, _within(round(rate * tail_ns), tail_ns), tail_ns + (lag_ns if tail_ns else 0))
     return _head(track, before, first, head_ns, rate) + _Span(middle, middle, middle) + tail
+
+
+def _open_wait(samples: tuple[Sample, ...], end_ns: int) -> _Span | None:
+    """A wait for a core that went on at the last looks, None where there was none for sure: ready at two of
+    them and more, and no CPU time between. The kernel counts a wait when it is over."""
+    waiting = 0
+    last = samples[-1].kernel if samples else None
+    for sample in reversed(samples):
+        seen = sample.kernel
+        if last is None or seen is None or seen.thread_state != "R" or sample.waits_for_gil:
+            break
+        if (seen.on_cpu_ns, seen.run_queue_ns) != (last.on_cpu_ns, last.run_queue_ns):
+            break
+        waiting += 1
+    if waiting < 2:
+        return None
+    since_ns, last_ns = samples[-waiting].at_ns, samples[-1].at_ns
+    earliest_ns = samples[-waiting - 1].at_ns if waiting < len(samples) else since_ns
+    return _Span(last_ns - since_ns, max(last_ns, end_ns) - since_ns, max(last_ns, end_ns) - earliest_ns)
 
 
 def _head(track: _Track, before: tuple[int, int] | None, first: int, head_ns: int, rate: float) -> _Span:

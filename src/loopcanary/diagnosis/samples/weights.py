@@ -47,22 +47,25 @@ def _between(edges: Sequence[int]) -> tuple[int, ...]:
 
 
 def fit_to_counters(
-    seen_ns: Sequence[int], asleep: Sequence[bool], duration_ns: int, not_run_ns: int
+    seen_ns: Sequence[int], asleep: Sequence[bool], duration_ns: int, slept_ns: tuple[int, int]
 ) -> tuple[int, ...]:
-    """The weights, with those of samples that found the thread asleep made less where they have more of the
-    stall than the kernel's counters leave for not running, `not_run_ns` of `duration_ns`; the others get it.
+    """The weights, with those of samples that found the thread asleep fitted to what the kernel's counters
+    say: of `duration_ns` it slept at least and at most `slept_ns`. The other samples have the rest.
 
     Whatever wakes threads at the same moments as the watchdog is seen too often: a thread that gave up the
-    GIL for half a millisecond at each look has not slept for the whole stall.
+    GIL for half a millisecond at each look has not slept for the whole stall. And where the first look came
+    late, sleep is seen too little.
     """
     total = sum(seen_ns)
     slept = sum(weight for weight, sleeps in zip(seen_ns, asleep, strict=True) if sleeps)
-    room = total * not_run_ns // duration_ns if duration_ns > 0 else total
-    if slept <= room or slept == total:
+    low, high = (min(total, total * bound // duration_ns) if duration_ns > 0 else slept for bound in slept_ns)
+    fitted = max(low, min(slept, high))
+    if fitted == slept or slept in (0, total):
         return tuple(seen_ns)
-    less, more = room / slept, (total - room) / (total - slept)
+    asleep_scale, awake_scale = fitted / slept, (total - fitted) / (total - slept)
     return tuple(
-        round(weight * (less if sleeps else more)) for weight, sleeps in zip(seen_ns, asleep, strict=True)
+        round(weight * (asleep_scale if sleeps else awake_scale))
+        for weight, sleeps in zip(seen_ns, asleep, strict=True)
     )
 
 
