@@ -26,7 +26,9 @@ class Watch:
     folder: Path
 
     def install(self, **settings: Any) -> Any:
-        return loopcanary.install(store=self.folder, quiet=True, engine="native", **settings)
+        """Without a keeper: what is asked next has to be stored by then."""
+        given = {"store": self.folder, "quiet": True, "engine": "native", "keeper": False}
+        return loopcanary.install(**given | settings)
 
     @contextmanager
     def installed(self, **settings: Any) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from unittest import mock
 from loopcanary.assembly.store import open_store, recover
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import STALLS, IssueQuery
+from loopcanary.store import Store
 from loopcanary.store.recovery import flight_files
 
 GIVES_UP_S = 280
@@ -161,18 +162,21 @@ class Place:
         """All that is in the store, with what dead processes left; oldest first."""
         opened = open_store(store or self.store)
         try:
-            recover(opened)
-            while any(name.endswith(".claimed") for name in self.left_behind(store)):
-                time.sleep(0.02)  # a keeper has it in hand
+            self._take_in(opened)
             return opened.reader.issues(STALLS)[::-1]
         finally:
             opened.close()
+
+    def _take_in(self, opened: Store) -> None:
+        recover(opened)
+        while any(name.endswith(".claimed") for name in self.left_behind(opened.folder)):
+            time.sleep(0.02)  # a keeper has it in hand
 
     def sessions(self, store: Path | None = None) -> dict[int, Session]:
         """By process id."""
         opened = open_store(store or self.store)
         try:
-            recover(opened)
+            self._take_in(opened)
             return {session.pid: session for session in opened.reader.sessions(IssueQuery())}
         finally:
             opened.close()

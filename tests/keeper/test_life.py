@@ -353,3 +353,13 @@ def test_a_program_that_ended_unseen_is_taken_by_what_is_known(program: Program)
     end(program, NOW)
     program.life.finish(NOW)
     assert (len(program.stored()), program.removed) == (2, 1)
+
+
+@pytest.mark.parametrize("how", [end, lambda *_: None], ids=["ended", "killed"])
+def test_the_log_file_has_what_ended_before_a_keeper_came(program: Program, tmp_path: Path, how: Any):
+    program.settings["log_file"] = tmp_path / "log"
+    add(program, stall(serial=1))
+    how(program, NOW)
+    program.life.finish(NOW)
+    assert (tmp_path / "log").read_text().count("s1-1") == 1
+    assert len(program.stored()) == 1

@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -470,9 +471,16 @@ def test_only_a_dead_owners_claim_is_taken_over(
     claimed = leave("s1.flight.claimed", ends=[None])
     with hold_lock(claimed) as is_ours:
         assert is_ours
-        assert recover(store, forensics()) == Recovery()
+        assert recover(store, forensics(), patience_s=0) == Recovery()
     assert len(recover(store, forensics()).stalls) == 1
     assert leftovers(folder) == []
+
+
+def test_what_another_process_takes_in_now_is_waited_for(store: Store, leave: Callable[..., Path]) -> None:
+    leave(ends=[None])
+    answers = iter([False, False, True])
+    assert recover(store, forensics(hold=lambda _: nullcontext(next(answers)))).sessions
+    assert list(answers) == []
 
 
 def test_two_recoveries_at_once_store_everything_once(

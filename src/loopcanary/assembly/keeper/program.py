@@ -87,12 +87,10 @@ class FlightLife:
         if header.taken_by is not TakenBy.KEEPER or self._glances.is_closed():
             return None
         if self._page is None:
-            facts = self._file.facts()
-            if not facts and now_ns - header.started_ns < _FACTS_BY_NS:
+            if not self._file.facts() and now_ns - header.started_ns < _FACTS_BY_NS:
                 return now_ns + _FACTS_AGAIN_NS
-            if facts.get(KEEPER, _KEY) != _KEY:
-                return None  # that of another version or environment
-            self._page = native_module().open_keeper(self._file.name)
+            if not self._opens_page():
+                return None
         self._page.beat(now_ns)
         due_ns = self._take(header, now_ns, tells_hangs=header.state is ProcessState.RUNNING)
         if header.state is ProcessState.ENDED:
@@ -104,7 +102,10 @@ class FlightLife:
 
     def finish(self, now_ns: int) -> None:
         header = self._file.header
-        if self._page is None or self._ended_ns is not None or header.taken_by is not TakenBy.KEEPER:
+        if self._ended_ns is not None or header.taken_by is not TakenBy.KEEPER or self._glances.is_closed():
+            return
+        # It may have begun and ended before this keeper came: its reporters are told all the same.
+        if self._page is None and not self._opens_page():
             return
         self._take(header, now_ns, tells_hangs=False)
         if header.state is not ProcessState.ENDED:
@@ -113,6 +114,13 @@ class FlightLife:
             self._end(header, now_ns)
             # It may live, and wait: a process that gives up its file counts as dead.
             self._say_last(now_ns)
+
+    def _opens_page(self) -> bool:
+        """False: it is the program of a keeper of another version or environment."""
+        if self._file.facts().get(KEEPER, _KEY) != _KEY:
+            return False
+        self._page = native_module().open_keeper(self._file.name)
+        return True
 
     def close(self) -> None:
         if self._page is not None:

@@ -25,6 +25,8 @@ _FRESH_S = 60
 """A file this young may still be in the making."""
 _DAY_S = 86_400
 _LOST_S = 30 * _DAY_S
+_PATIENCE_S = 2.0
+_AGAIN_S = 0.01
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +54,7 @@ def recover(
     living: bool = True,
     names: Collection[str] | None = None,
     now_s: Callable[[], float] = time.time,
+    patience_s: float = _PATIENCE_S,
 ) -> Recovery:
     """Takes in the flight files of the store's folder.
 
@@ -64,6 +67,8 @@ def recover(
         living: Whether to look at what running processes do.
         names: Of the files to deal with; None: all.
         now_s: As time.time().
+        patience_s: How long to wait, with `living`, for a process that takes one in now: a keeper may have
+            seen the end of a program a moment before.
 
     Raises:
         StoreError: The store fails.
@@ -74,6 +79,7 @@ def recover(
         return Recovery()
     with folder:
         visit = _Visit(store, forensics, folder, living, now_s())
+        visit.gives_up_s = time.monotonic() + (patience_s if living else 0.0)
         for name in folder.names() if names is None else names:
             visit.take(name)
     return visit.found
@@ -127,6 +133,8 @@ class _Visit(Generic[_R]):
         self._folder = folder
         self._living = living
         self._now_s = now_s
+        self.gives_up_s = 0.0
+        """Until then another process is waited for, monotonic."""
 
     def take(self, name: str) -> None:
         entry = self._folder.find(name)
@@ -162,10 +170,16 @@ class _Visit(Generic[_R]):
                 f"what dead programs of user {entry.owner} left is not taken in: run the command as that user"
             )
         else:
-            # A claim without a lock was left by a process that did not live to its end.
-            with self._forensics.hold(entry.path) as is_ours:
-                if is_ours and (claim := self._folder.claim(entry.name)):
-                    self._bury(claim, entry, remains)
+            while not self._takes_in(entry, remains) and time.monotonic() < self.gives_up_s:
+                time.sleep(_AGAIN_S)  # a lock that is waited for with a limit is asked for
+
+    def _takes_in(self, entry: Entry, remains: _R) -> bool:
+        """False: another process does."""
+        # A claim without a lock was left by a process that did not live to its end.
+        with self._forensics.hold(entry.path) as is_ours:
+            if is_ours and self._folder.find(entry.name) and (claim := self._folder.claim(entry.name)):
+                self._bury(claim, entry, remains)
+        return is_ours
 
     def _look(self, remains: _R) -> None:
         """Reads what a running process does now."""
