@@ -78,7 +78,7 @@ class Kind:
 
     FUNCTIONS = (
         *("after", "evidence", "figures", "fitted", "grouped", "identity", "in_full", "lead", "notice"),
-        *("packed", "page", "parts", "title", "tree", "unpacked", "why"),
+        *("packed", "page", "parts", "run", "title", "tree", "unpacked", "why"),
     )
     __slots__ = (*FUNCTIONS, "list_words", "noun", "place", "type", "words")
 
@@ -115,6 +115,8 @@ class Kind:
     """Called with an issue: ui.pages.stall.StallSections, which its page shows in place of `parts`."""
     after: object
     """Called with an issue: blocks that follow its stacks."""
+    run: object
+    """Called with an issue: what it says of its run, in a line of the report."""
     title: object
     """Called with an issue that has none, as its tracer left it out or it was redacted: one line."""
     identity: object
@@ -264,6 +266,7 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_start",
         figures=f"{_R}.traced:start_figures",
         parts=f"{_R}.traced:start_parts",
+        run="loopcanary.words.traced:run_words",
         tree="loopcanary.ui.pages.trees:phase_tree",
         title="loopcanary.words.traced:start_words",
         identity="loopcanary.tracers.starts:identity",

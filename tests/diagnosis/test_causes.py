@@ -1315,7 +1315,7 @@ def test_a_gap_in_a_sleep_is_the_sleeps_on_a_busy_machine():
     assert gap("S", "S", host=calm).cause is Cause.HOST
 
 
-def test_a_sleep_that_was_looked_at_late_and_woke_late_is_a_sleep():
+def test_a_sleep_seen_late_that_woke_late_is_a_sleep():
     """A sleep of 150 ms, the first look after 120 ms, and no core for the last 25."""
     here, looks = at_call("time.sleep(0.3)"), [(120, "S"), (130, "S"), (140, "S"), (150, "R"), (160, "R")]
     taken = [

@@ -166,6 +166,7 @@ def test_a_start_in_time_has_a_page_and_no_place_among_the_bugs(full: Store) -> 
     assert START_IN_TIME.fingerprint not in [one["fingerprint"] for one in document["issue_groups"]]
     text = as_shown(page_of(full, START_IN_TIME))
     assert "4.00 s, and it was within the limit" in text
+    assert "not enough evidence" not in text  # nothing was wrong that has a cause
 
 
 def test_an_issue_keeps_stacks_of_removed_stalls(store: Store) -> None:

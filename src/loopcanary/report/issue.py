@@ -50,7 +50,8 @@ def issue_body(
 def _why(issue: Issue) -> Iterator[Block]:
     if issue.culprit is not None:
         yield from where(issue.culprit, issue.cause)
-    yield line(verdict(issue.cause, None))
+    if issue.is_news:  # what stayed within its limit needs no cause
+        yield line(verdict(issue.cause, None))
     yield Items(tuple(said(prose(words)) for words in evidence_of(issue)))
 
 

@@ -23,7 +23,7 @@ def overview(report: Report, *, in_detail: bool) -> Document:
         (
             *(_nothing(report) if report.is_empty else _bugs(report, in_detail=in_detail)),
             *_others(report),
-            *runs_part(report.sessions, in_detail=in_detail),
+            *runs_part(report.sessions, report.issues, in_detail=in_detail),
             *trace_parts(report.sessions),
         )
     )

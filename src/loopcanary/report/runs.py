@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from loopcanary.document.makers import dim, line, name, part, said, sentences
 from loopcanary.document.parts import Block, Head, Indented, Paragraph, Piece, Pieces, Table, TableRow, Tone
-from loopcanary.model import LoopHealth, Session, SessionEnd
+from loopcanary.model import Issue, LoopHealth, Session, SessionEnd
 from loopcanary.model.units import format_duration, format_number, format_size
+from loopcanary.registry import said_of
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of, stalled_share
 from loopcanary.report.times import moment
 from loopcanary.words.guards import guard_words
@@ -22,20 +24,31 @@ _HEADS = tuple(
 )
 
 
-def runs_part(sessions: Sequence[Session], *, in_detail: bool) -> tuple[Block, ...]:
-    """Runs, newest first. `in_detail`: with machine and settings, which an issue tracker asks for first."""
-    blocks = [block for session in sessions[:_RUNS_MAX] for block in _run(session, in_detail=in_detail)]
+def runs_part(
+    sessions: Sequence[Session], issues: Iterable[Issue] = (), *, in_detail: bool
+) -> tuple[Block, ...]:
+    """Runs, newest first. `issues`: of these runs, for what they say of a run as a whole. `in_detail`: with
+    machine and settings, which an issue tracker asks for first."""
+    shown = sessions[:_RUNS_MAX]
+    ids = {session.id for session in shown}
+    said_of_runs = defaultdict(list)
+    for issue in issues:
+        if issue.session in ids and (words := said_of(issue, "run")):
+            said_of_runs[issue.session].append(words)
+    blocks = [
+        block for session in shown for block in _run(session, said_of_runs[session.id], in_detail=in_detail)
+    ]
     if len(sessions) > _RUNS_MAX:
         blocks.append(line(dim(f"and {len(sessions) - _RUNS_MAX:,} before")))
     return part("Runs", [Indented(tuple(blocks))] if blocks else [])
 
 
-def _run(session: Session, *, in_detail: bool) -> Iterator[Block]:
+def _run(session: Session, more: Sequence[str], *, in_detail: bool) -> Iterator[Block]:
     version = said(" ", name(session.version)) if session.version else ""
     process = f" (pid {session.pid}, {printable(session.python, 60)}), "
     began = moment(session.started_wall_ns)
     yield line(f"{began}  ", name(session.name or "(no name)"), version, process, *_end(session))
-    yield Indented(tuple(_about(session, in_detail=in_detail)))
+    yield Indented((*map(line, more), *_about(session, in_detail=in_detail)))
 
 
 def _end(session: Session) -> Pieces:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from loopcanary.model.issues.startup import CodeOrigin, PhaseKind
@@ -82,6 +83,20 @@ def start_words(start: Startup) -> str:
     if start.cut:
         return f"{kind} was cut off after {format_duration(start.duration_ns)}"
     return f"{kind} took {format_duration(start.duration_ns)}"
+
+
+def run_words(start: Startup) -> str:
+    """`warm start 150 ms: 40.1 ms in loopcanary, 61.2 ms in imports (the longest asyncio, 24.0 ms)`, as it is
+    said of a run."""
+    imports = [phase for phase in start.phases if phase.kind is PhaseKind.IMPORT]
+    parts = [f"{format_duration(start.own_ns)} in loopcanary"] if start.own_ns else []
+    if imports:
+        top = max(imports, key=attrgetter("duration_ns"))
+        longest = f"the longest {printable(top.name, _NAME_MAX)}, {format_duration(top.duration_ns)}"
+        spent_ns = sum(phase.self_ns for phase in imports)
+        parts.append(f"{format_duration(spent_ns)} in imports ({longest})")
+    words = start_words(start).replace(" took ", " ", 1)
+    return f"{words}: {', '.join(parts)}" if parts else words
 
 
 def left_out_words(calls: TracedCalls | SlowMethod, shown: int) -> str:

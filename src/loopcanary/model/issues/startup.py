@@ -16,6 +16,10 @@ PHASES_MAX = 400
 """The longest phases of a start that are kept; `left_out` counts the others."""
 
 
+_OWN = "loopcanary"
+"""The phase that is loopcanary's own."""
+
+
 class StartKind(Enum):
     """How much of the program the machine had at hand."""
 
@@ -138,5 +142,10 @@ class Startup(ReportedFacts):
     @property
     def slowest(self) -> Phase | None:
         """The phase that took most time by itself, loopcanary's own left out; None: there are no phases."""
-        theirs = (phase for phase in self.phases if phase.name != "loopcanary")
+        theirs = (phase for phase in self.phases if phase.name != _OWN)
         return max(theirs, key=lambda phase: phase.self_ns, default=None)
+
+    @property
+    def own_ns(self) -> int:
+        """What loopcanary itself added to it."""
+        return sum(phase.duration_ns for phase in self.phases if phase.name == _OWN)
