@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.report.schema_check import Place, problems
 from tests.report.test_report import GOLDEN, RAW, golden, on_screen
-from tests.store.samples import BEGAN, CULPRIT, HOSTILE, MS, STALL, S, hostile_stall, session, stall
+from tests.store.samples import BEGAN, CULPRIT, HOSTILE, MS, STALL, STARTUP, S, hostile_stall, session, stall
 
 import loopcanary.report
 from loopcanary.document import markdown
-from loopcanary.model import Cause, Holder, Session, Stall
+from loopcanary.model import Cause, Holder, Session, Stall, StartKind
 from loopcanary.model.search import IssueQuery
 from loopcanary.report.diff import comparison as comparison_module
 from loopcanary.report.diff import json as diff_json
@@ -238,6 +238,66 @@ def test_versions_of_one_store(stores: tuple[Store, Store]) -> None:
     ]
     [one] = compare(*sides, now_wall_ns=NOW).groups
     assert (one.before.count, one.after.count, one.change) == (5, 60, Change.WORSE)
+
+
+# ---- starts --------------------------------------------------------------------------------------
+
+
+def started(store: Store, *lengths_ms: int, pandas_ms: int = 0, **changes: object) -> None:
+    for number, length_ms in enumerate(lengths_ms):
+        run = ran(f"run{number}", number, number + 1)
+        store.put([run], [])
+        imports = tuple(
+            replace(STARTUP.phases[3], name=name, self_ns=own_ms * MS, depth=0)
+            for name, own_ms in {"shop": 20, "pandas": pandas_ms}.items()
+            if own_ms
+        )
+        facts = {
+            "id": f"start{number}",
+            "session": run.id,
+            "began_wall_ns": run.started_wall_ns,
+            "phases": imports,
+        }
+        store.put_issue(replace(STARTUP, duration_ns=length_ms * MS, **facts | changes))
+
+
+def test_starts_that_became_slower_name_the_import(stores: tuple[Store, Store]) -> None:
+    started(stores[0], 500, 520, 510, pandas_ms=0)
+    started(stores[1], 900, 880, 910, pandas_ms=400)
+    (one,) = compared(stores).starts
+    assert (one.before.count, one.before.median_ns, one.after.median_ns) == (3, 510 * MS, 900 * MS)
+    assert one.is_sure
+    assert [(found.name, found.before_ns, found.after_ns) for found in one.imports] == [
+        ("pandas", 0, 400 * MS)
+    ]
+    text = text_of(compared(stores), width=120)
+    assert "cold start  shop" in text
+    assert "510 ms (3 starts) -> 900 ms (3 starts), x1.76" in text
+    assert "pandas, new, 400 ms" in text
+    document = json.loads(diff_json.render(compared(stores)))
+    assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
+    assert document["starts"][0]["after"]["max_ms"] == 910
+
+
+@pytest.mark.parametrize(
+    ("after", "is_sure"), [((600, 610), False), ((505, 700, 800), False), ((600, 700, 800), True)]
+)
+def test_what_chance_could_do_to_starts_is_said(
+    stores: tuple[Store, Store], after: tuple[int, ...], is_sure: bool
+) -> None:
+    started(stores[0], 500, 520, 510)
+    started(stores[1], *after)
+    (one,) = compared(stores).starts
+    assert one.is_sure is is_sure
+    assert ("could be chance" in text_of(compared(stores))) is not is_sure
+
+
+def test_only_starts_of_one_kind_and_program_are_compared(stores: tuple[Store, Store]) -> None:
+    started(stores[0], 500)
+    started(stores[1], 900, start=StartKind.WARM)
+    assert compared(stores).starts == ()
+    started(stores[1], 900, cut=True)
+    assert compared(stores).starts == ()
 
 
 # ---- forms ---------------------------------------------------------------------------------------

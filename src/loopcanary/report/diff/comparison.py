@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from loopcanary.model import Cause, Culprit, Holder
-from loopcanary.model.search import IssueGroup, IssueQuery, SessionMark
+from loopcanary.model import Cause, Culprit, Holder, IssueKind, Startup
+from loopcanary.model.search import IssueGroup, IssueQuery, SessionMark, of_type
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.report.diff.starts import ComparedStart, compare_starts
 from loopcanary.report.figures.rates import Amount, Interval, amount, interval, ratio
 from loopcanary.report.figures.watched import Watched
 
 _S = 1_000_000_000
 _LOAD_SESSIONS = 50
+_STARTS = 200
 _ASKED_BY_NAME_MAX = 500
 """Sessions of one side; of more, the stalls of all are read."""
 
@@ -119,6 +121,8 @@ class Comparison:
     after: SideSums
     groups: tuple[Compared, ...]
     counts: Mapping[Change, int]
+    starts: tuple[ComparedStart, ...] = ()
+    """Of programs whose starts were recorded on both sides."""
 
     @property
     def is_worse(self) -> bool:
@@ -140,6 +144,7 @@ def compare(before: Side, after: Side, *, now_wall_ns: int, limit: int = 0) -> C
         after=second.sums(),
         groups=_described(judged[: limit or None], first, second),
         counts={change: sum(one.change is change for one in judged) for change in Change},
+        starts=compare_starts(first.starts(), second.starts()),
     )
 
 
@@ -201,6 +206,12 @@ class _Runs:
             some = fingerprints[begin : begin + _ASKED_BY_NAME_MAX]
             found |= {group.fingerprint: group for group in self.side.source.groups(query.stalls, 0, some)}
         return found
+
+    def starts(self) -> list[Startup]:
+        """The latest ones."""
+        query = replace(self.side.query, kind=IssueKind.STARTUP)
+        found = of_type(Startup, self.side.source.issues(query, _STARTS))
+        return [start for start in found if start.session in self._program]
 
     def sums(self) -> SideSums:
         durations = [duration_ns for found in self.stalls.values() for _, duration_ns in found]

@@ -6,11 +6,13 @@ from math import isinf
 
 from loopcanary.report.as_json import render_members
 from loopcanary.report.diff.comparison import Compared, Comparison, Seen, SideSums
+from loopcanary.report.diff.starts import ComparedStart, Times
 from loopcanary.report.figures.chance import LEVEL
 from loopcanary.report.figures.rates import Interval
 from loopcanary.wire import Json, time_to_text, to_wire
 
 SCHEMA_VERSION = 1
+_MS = 1_000_000
 
 
 def comparison_to_dict(comparison: Comparison, limit: int = 0) -> Json:
@@ -23,6 +25,7 @@ def comparison_to_dict(comparison: Comparison, limit: int = 0) -> Json:
         "after": _side_to_dict(comparison.after),
         "counts": {change.value: count for change, count in comparison.counts.items()},
         "groups": [_group_to_dict(one) for one in comparison.groups[: limit or None]],
+        "starts": [_start_to_dict(one) for one in comparison.starts],
     }
 
 
@@ -53,6 +56,29 @@ def _group_to_dict(one: Compared) -> Json:
         "before": _seen_to_dict(one.before, one.before_range),
         "after": _seen_to_dict(one.after, one.after_range),
         "ratio": _interval_to_dict(one.ratio),
+    }
+
+
+def _start_to_dict(one: ComparedStart) -> Json:
+    return {
+        "program": one.program,
+        "start": one.start.value,
+        "sure": one.is_sure,
+        "before": _times_to_dict(one.before),
+        "after": _times_to_dict(one.after),
+        "imports": [
+            {"name": found.name, "before_ms": found.before_ns / _MS, "after_ms": found.after_ns / _MS}
+            for found in one.imports
+        ],
+    }
+
+
+def _times_to_dict(times: Times) -> Json:
+    return {
+        "count": times.count,
+        "median_ms": times.median_ns / _MS,
+        "min_ms": times.least_ns / _MS,
+        "max_ms": times.most_ns / _MS,
     }
 
 

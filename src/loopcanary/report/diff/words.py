@@ -6,6 +6,7 @@ from math import isinf
 
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.report.diff.comparison import Change, Compared, Comparison, Seen, SideSums
+from loopcanary.report.diff.starts import ChangedImport, ComparedStart
 from loopcanary.report.figures.rates import Interval
 from loopcanary.report.figures.watched import HOUR_NS
 from loopcanary.words.text import count_of, printable
@@ -58,6 +59,34 @@ def unsure_words(one: Compared) -> str:
     if not seen.time.hours:
         return f"its program did not run in {side}"
     return f"could be chance: {side} was watched for {format_duration(round(seen.time.hours * HOUR_NS))} only"
+
+
+def start_times_words(one: ComparedStart) -> str:
+    """`512 ms (6 starts) -> 1.20 s (5 starts), x2.3`."""
+    sides = " -> ".join(
+        f"{format_duration(round(side.median_ns))} ({count_of(side.count, 'start')})"
+        for side in (one.before, one.after)
+    )
+    return (
+        f"{sides}, x{format_number(one.after.median_ns / one.before.median_ns)}"
+        if one.before.median_ns
+        else sides
+    )
+
+
+def start_doubt_words(one: ComparedStart) -> str:
+    """Whether chance alone could have made the difference; empty where it hardly could."""
+    return "" if one.is_sure else "could be chance"
+
+
+def import_words(one: ChangedImport) -> str:
+    """`pandas 12.0 ms -> 310 ms`; `pandas, new, 310 ms`."""
+    name = printable(one.name, 80)
+    if not one.before_ns:
+        return f"{name}, new, {format_duration(round(one.after_ns))}"
+    if not one.after_ns:
+        return f"{name}, gone, {format_duration(round(one.before_ns))}"
+    return f"{name} {format_duration(round(one.before_ns))} -> {format_duration(round(one.after_ns))}"
 
 
 def _time(seen: Seen, bounds: Interval) -> str:
