@@ -100,6 +100,20 @@ def test_reports_of_every_form_have_it(capsys: pytest.CaptureFixture[str]):
     assert WAIT.title in said(capsys, "report", "--format", "html")
 
 
+@pytest.mark.parametrize("form", ["github", "sarif", "gitlab", "junit"])
+def test_ci_systems_get_it_with_its_line(
+    store: Store, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+):
+    source = tmp_path / "orders.py"
+    source.touch()
+    assert WAIT.culprit
+    store.put_issue(replace(WAIT, culprit=replace(WAIT.culprit, file=str(source))))
+    out = said(capsys, "report", "--format", form)
+    for text in (WAIT.title, "1 lock wait, 4.00 s in all", "Hold it for less", "orders.py"):
+        assert text in out
+    assert ("lock-wait/lock" in out) is (form != "github")  # its annotations have no rules
+
+
 def test_pages_list_it_and_show_its_bug_and_itself(store: Store):
     client = let_in(client_of(store))
     for path in ("/groups?kind=lock-wait", "/groups?kind=other"):
