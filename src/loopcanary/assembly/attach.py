@@ -123,7 +123,7 @@ class _Reached:
         return box.answer()
 
     def _nudge(self) -> None:
-        task = read_task(self._process, self._process.pid, self._process.pid)
+        task = read_task(self._process, self._process.pid)
         call = None if task is None or task.call is None else self._syscall_name(task.call[0])
         nudge(self._process, call)
 

@@ -96,4 +96,4 @@ def _microseconds(one: Slice, until: float) -> tuple[float, float]:
     return ts, dur
 
 
-FORMAT = Format(name="chrome", write=write, opened_by="ui.perfetto.dev, chrome://tracing, Speedscope")
+FORMAT = Format(name="chrome", write=write)

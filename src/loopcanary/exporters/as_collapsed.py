@@ -34,4 +34,4 @@ def _part(text: str) -> str:
     return whole(text).replace(";", ":") or "?"
 
 
-FORMAT = Format(name="collapsed", write=write, opened_by="flamegraph.pl, inferno, Speedscope")
+FORMAT = Format(name="collapsed", write=write)

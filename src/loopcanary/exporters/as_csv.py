@@ -82,4 +82,4 @@ def _ms(ns: int | None) -> float | None:
     return None if ns is None else ns / 1_000_000
 
 
-FORMAT = Format(name="csv", write=write, opened_by="spreadsheets, pandas, DuckDB")
+FORMAT = Format(name="csv", write=write)

@@ -263,4 +263,4 @@ def _ms(ns: int) -> float:
     return ns / 1_000_000
 
 
-FORMAT = Format(name="firefox", write=write, opened_by="profiler.firefox.com")
+FORMAT = Format(name="firefox", write=write)

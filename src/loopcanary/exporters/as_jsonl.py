@@ -21,4 +21,4 @@ def write(exported: Exported, out: IO[bytes]) -> None:
         out.write(line.encode("ascii") + b"\n")
 
 
-FORMAT = Format(name="jsonl", write=write, takes_issues=True, opened_by="jq, DuckDB, log shippers")
+FORMAT = Format(name="jsonl", write=write, takes_issues=True)

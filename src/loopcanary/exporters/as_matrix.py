@@ -144,4 +144,4 @@ def _rows(issue: Issue, methods: _Methods) -> tuple[list[StackFrame], list[Matri
     return [frame for frame, *_ in told], rows
 
 
-FORMAT = Format(name="matrix", write=write, takes_issues=True, opened_by="tools for Matrix's reports")
+FORMAT = Format(name="matrix", write=write, takes_issues=True)

@@ -119,4 +119,4 @@ class _PacketWriter:
         return int64(max(0, self._origin_wall_ns + at_ns))
 
 
-FORMAT = Format(name="perfetto", write=write, opened_by="ui.perfetto.dev", binary=True)
+FORMAT = Format(name="perfetto", write=write, binary=True)

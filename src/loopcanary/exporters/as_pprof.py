@@ -111,4 +111,4 @@ class _Profile:
         return number
 
 
-FORMAT = Format(name="pprof", write=write, opened_by="go tool pprof, Pyroscope, Polar Signals", binary=True)
+FORMAT = Format(name="pprof", write=write, binary=True)

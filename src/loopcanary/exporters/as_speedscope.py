@@ -83,4 +83,4 @@ def _write_profile(
         out.write(b"}")
 
 
-FORMAT = Format(name="speedscope", write=write, opened_by="speedscope.app")
+FORMAT = Format(name="speedscope", write=write)

@@ -23,8 +23,6 @@ class Format:
     """Nothing for a terminal."""
     takes_issues: bool = False
     """Writes issues of every kind, not stalls alone."""
-    opened_by: str = ""
-    """For people."""
 
 
 def names() -> list[str]:

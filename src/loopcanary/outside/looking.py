@@ -85,7 +85,7 @@ def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_nam
             " of its version are, and cannot be read"
         )
     eyes = _Eyes(process, walker, handle, syscall_name, tids)
-    sights = [eyes.see(tid, inner, states.get(inner)) for inner, tid in sorted(tids.items())]
+    sights = [eyes.see(tid, states.get(inner)) for inner, tid in sorted(tids.items())]
     process.check()
     seen = [sight for sight in sights if sight is not None]
     seen.sort(key=lambda sight: (sight.interpreter is None, not sight.is_main, sight.tid))
@@ -123,7 +123,7 @@ class _Eyes:
         self._tids = tids
         self._program = process.text("comm").removesuffix("\n")
 
-    def see(self, tid: int, inner: int, python: _PythonThread | None) -> ThreadSight | None:
+    def see(self, tid: int, python: _PythonThread | None) -> ThreadSight | None:
         """The thread; None where it has ended."""
         # The frames first, and the call that it is in right behind: they change fastest.
         result, truncated, inner_cut, frames = (
@@ -131,7 +131,7 @@ class _Eyes:
             if python is None
             else self._walker.outside_stack(self._handle, python.state)
         )
-        task = read_task(self._process, tid, inner)
+        task = read_task(self._process, tid)
         if task is None:
             return None
         name = self._call_name(task)

@@ -28,7 +28,7 @@ _LOOK_EVERY_S = 0.001
 
 def nudge(process: Process, call_name: str | None) -> bool:
     """Interrupts the main thread's wait, if it is in one that this ends; whether it was. Never raises."""
-    task = read_task(process, process.pid, process.pid)
+    task = read_task(process, process.pid)
     if task is None or task.state != "S" or call_name not in INTERRUPTIBLE:
         return False
     try:

@@ -15,8 +15,6 @@ class Task:
     """One thread. `call`: number and arguments of the system call it is in; None: in none, or unknown."""
 
     tid: int
-    inner_tid: int
-    """Its number in the process's own pid namespace."""
     name: str
     state: str
     call: tuple[int, tuple[int, ...]] | None = None
@@ -24,7 +22,7 @@ class Task:
     """On a CPU at this moment."""
 
 
-def read_task(process: Process, tid: int, inner_tid: int) -> Task | None:
+def read_task(process: Process, tid: int) -> Task | None:
     """The thread now; None where it has ended."""
     state = _state(process.text(f"task/{tid}/stat"))
     if not state or state in "ZXx":
@@ -32,7 +30,6 @@ def read_task(process: Process, tid: int, inner_tid: int) -> Task | None:
     text = process.text(f"task/{tid}/syscall").strip()
     return Task(
         tid=tid,
-        inner_tid=inner_tid,
         name=process.text(f"task/{tid}/comm").removesuffix("\n"),
         state=state,
         call=_call(text),

@@ -9,7 +9,7 @@ from loopcanary.model import Cause
 from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, SessionMark, Totals
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.registry import KINDS, REGISTRY
-from loopcanary.ui.drawing import TimeScale, exact_scale
+from loopcanary.ui.drawing import exact_scale
 
 ROWS = 50
 SPARK_CELLS = 24
@@ -62,7 +62,6 @@ class GroupsPage:
     ignored: int
     """Bugs that are ignored, and left out."""
     pages: int
-    spark_scale: TimeScale | None
     kinds: tuple[tuple[str, str], ...]
     """Name and words of those that can be asked for."""
     causes: tuple[Cause, ...]
@@ -81,7 +80,7 @@ def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
     found = source.groups(query, end + len(ignored))
     shown = [one for one in found if one.fingerprint not in ignored]
     first = end - ROWS
-    rows, scale = group_rows(source, query, shown[first:end], sums, remarks, first_rank=first + 1)
+    rows = group_rows(source, query, shown[first:end], sums, remarks, first_rank=first + 1)
     return GroupsPage(
         filters=filters,
         issues=sums.issues,
@@ -90,7 +89,6 @@ def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
         rows=rows,
         ignored=len(ignored),
         pages=max(-(-(sums.groups - len(ignored)) // ROWS), 1),
-        spark_scale=scale,
         kinds=_kinds(),
         causes=tuple(Cause),
         scenes=tuple(source.scenes()),
@@ -120,11 +118,11 @@ def group_rows(
     remarks: dict[str, Remark],
     *,
     first_rank: int = 1,
-) -> tuple[tuple[GroupRow, ...], TimeScale | None]:
+) -> tuple[GroupRow, ...]:
     """These groups with their course, from the first of them to the end of all that the query finds, whose
     `sums` these are."""
     if not groups or sums.end_wall_ns is None:
-        return (), None
+        return ()
     scale = exact_scale(min(group.first_wall_ns for group in groups), sums.end_wall_ns, SPARK_CELLS)
     sparks = {group.fingerprint: [0] * scale.cells for group in groups}
     for cell in source.time_cells(
@@ -137,7 +135,7 @@ def group_rows(
     ):
         if cell.key in sparks and 0 <= cell.cell < scale.cells:
             sparks[cell.key][cell.cell] += cell.total_ns
-    rows = tuple(
+    return tuple(
         GroupRow(
             rank=rank,
             group=group,
@@ -147,4 +145,3 @@ def group_rows(
         )
         for rank, group in enumerate(groups, start=first_rank)
     )
-    return rows, scale

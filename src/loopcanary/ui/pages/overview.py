@@ -127,7 +127,7 @@ def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_
     remarks = source.remarks()
     ignored = ignored_in(source, query, remarks)
     found = [group for group in source.groups(query, _TOP + len(ignored)) if group.fingerprint not in ignored]
-    rows, _ = group_rows(source, query, found[:_TOP], sums, remarks)
+    rows = group_rows(source, query, found[:_TOP], sums, remarks)
     newest = of_type(Stall, source.issues(query, 1))
     going_on = of_type(Stall, map(source.issue, ongoing))
     return OverviewPage(

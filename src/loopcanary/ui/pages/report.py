@@ -112,7 +112,7 @@ def report_page(
     """Of what the query finds: at most `limit` bugs, sessions and other issues; 0: all."""
     report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=tools.delays)
     remarks = source.remarks()
-    rows, _ = group_rows(source, query.stalls, report.groups, report.sums, remarks)
+    rows = group_rows(source, query.stalls, report.groups, report.sums, remarks)
     bugs = tuple(_bug(source, query, tools, report, row) for row in rows)
     marks = source.session_marks(query)
     newest = next(iter(report.stalls), None)
