@@ -146,8 +146,13 @@ class Registry:
         self._installed: tuple[tuple[object, ...], list[Registration]] | None = None
 
     def add(self, group: str, name: str, target: object) -> None:
-        """Registers an object, or `module:object`, in place of another of that name. In force from the next
-        start of the engine."""
+        """Registers something, in place of another of that name. In force from the next start of the engine.
+
+        Args:
+            group: Such as `loopcanary.reporters` (docs/plugins.md).
+            name: Its name in the group.
+            target: The object, or `module:object`, which is loaded when it is wanted.
+        """
         self._own[group, name] = Registration(group, name, target)
 
     def of(self, group: str) -> list[Registration]:

@@ -10,8 +10,16 @@ from loopcanary.model import Config, Culprit, Stall
 
 
 def drop_reason(stall: Stall, config: Config, paths: CodePaths) -> str | None:
-    """Why a stall is not reported: `only_concern`, or `ignore: ` and the entry that matched; None if it is
-    reported. With `keep_ignored` such a stall is stored all the same."""
+    """Why a stall is not reported. With `keep_ignored` it is stored all the same.
+
+    Args:
+        stall: With its culprit.
+        config: Has `only_concern` and `ignore`.
+        paths: Of the stall's process: which file is which module.
+
+    Returns:
+        `only_concern`, or `ignore: ` and the entry that matched; None: it is reported.
+    """
     if config.only_concern and not _touches_own_code(stall):
         return "only_concern"
     if stall.culprit is None:

@@ -58,8 +58,17 @@ class LoopHooks(Protocol):
     def around_work(
         self, function: Callable[..., Any], attribute: str, name_of: Callable[[type, type], str], /
     ) -> Callable[..., Any]:
-        """The function's call is a callback. Of its second argument and of that one's attribute (or None) the
-        types name it; `name_of` is asked for a name once."""
+        """The function's call is a callback, which two types name: that of its second argument, and that
+        of an attribute of it.
+
+        Args:
+            function: What is called for each callback.
+            attribute: Of the second argument; where it has none, the type is NoneType.
+            name_of: Called once for each pair of types; gives the callback's name.
+
+        Returns:
+            What takes the function's place.
+        """
 
 
 class PortableSide(Protocol):
@@ -71,10 +80,14 @@ class PortableSide(Protocol):
         """The hooks of one kind of loop."""
 
     def runs(self, loop: Any, kind: str | None = None) -> None:
-        """A loop is about to run on this thread. One of a `kind` has timers as asyncio has them
-        (`call_later`, `is_closed`), and a ticker times it. If it has `runners`, these are the frames that run
-        it, or a loop inside: (id, instruction; -1: any) each. None: one of asyncio's or uvloop's. Raises
-        nothing."""
+        """A loop is about to run on this thread. Raises nothing.
+
+        Args:
+            loop: The loop. One with a `kind` has timers as asyncio has them (`call_later`, `is_closed`), and
+                a ticker times it. Its `runners`, if it has any, are the frames that run it, or a loop inside:
+                (id, instruction; -1: any) each.
+            kind: None: one of asyncio's or uvloop's.
+        """
 
     def stopped(self, loop: Any) -> None:
         """It runs no more. Its thread. Raises nothing."""
@@ -84,8 +97,15 @@ class Windows(Protocol):
     """What probes of toolkits with windows are to do. Any thread, under the GIL; nothing is raised."""
 
     def scene_of(self, title: str, otherwise: str) -> str:
-        """What a window with this title is called as a scene; `otherwise`, its class, where titles are not
-        told or it has none. The answer stays alive."""
+        """Names a window as a scene.
+
+        Args:
+            title: Of the window.
+            otherwise: Its class: the name where titles are not to be recorded, or it has none.
+
+        Returns:
+            The scene. It stays alive.
+        """
 
 
 @runtime_checkable

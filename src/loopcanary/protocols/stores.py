@@ -59,7 +59,13 @@ class IssueStore(Protocol):
     def groups(
         self, query: IssueQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
     ) -> Sequence[IssueGroup]:
-        """Groups by total time, largest first. `fingerprints`: of these only."""
+        """Groups by total time, largest first.
+
+        Args:
+            query: Which issues.
+            limit: The most that are wanted.
+            fingerprints: Of these groups only; None: all.
+        """
 
     def issues(self, query: IssueQuery, limit: int = 0) -> Sequence[Issue]:
         """Issues, newest first."""
@@ -73,7 +79,17 @@ class IssueStore(Protocol):
     def like(
         self, column: Literal["id", "fingerprint"], prefix: str, query: IssueQuery, limit: int = 10
     ) -> Sequence[str]:
-        """Ids or fingerprints of the issues that the query finds, those that begin so, in order."""
+        """Ids or fingerprints that begin so.
+
+        Args:
+            column: What is looked for.
+            prefix: How it begins; case counts.
+            query: Of which issues.
+            limit: The most that are wanted.
+
+        Returns:
+            Each once, in order.
+        """
 
     def marks(self, query: IssueQuery, fingerprints: Sequence[str] | None = None) -> Sequence[IssueMark]:
         """Issues in short, in no order; `fingerprints`: of these groups only."""
@@ -91,9 +107,20 @@ class IssueStore(Protocol):
         cells: int,
         keys: Sequence[str] | None = None,
     ) -> Sequence[TimeCell]:
-        """Issues that began in these spans of time, by key and span, in no order: `cells` spans of `step_ns`
-        from `begin_wall_ns` on. One that lasts into later spans has its time in each; what lasts beyond the
-        last is left out. A key and span may occur several times. `keys`: these only."""
+        """Stalled time by key and span of time. An issue that lasts into later spans has its time in each;
+        what lasts beyond the last is left out.
+
+        Args:
+            query: Which issues; of these, those that began in the spans.
+            key: By what they are told apart.
+            begin_wall_ns: Where the first span begins.
+            step_ns: How long a span is.
+            cells: How many there are.
+            keys: These only; None: all.
+
+        Returns:
+            In no order. A key and span may occur several times.
+        """
 
     def scenes(self) -> Sequence[str]:
         """Names of all scenes of issues, in order."""

@@ -18,24 +18,41 @@ class FrameTrace(Protocol):
     """
 
     def frame_drawn(self, now_ns: int, scene: str | None = None) -> None:
-        """A frame was shown. Its time runs from the frame before it, or from the end of a pause. `scene`:
-        used where the program has set none with loopcanary.scene(), such as the window's title."""
+        """A frame was shown. Its time runs from the frame before it, or from the end of a pause.
+
+        Args:
+            now_ns: When.
+            scene: Such as the window's title; used where the program has set none with loopcanary.scene().
+        """
 
     def frame(self, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
-        """The drawing of a frame, begin (when it was asked for, if known) to end, for surfaces that draw on
-        demand and know nothing of waits: where no frame was shown for 100 ms before `begin_ns`, nothing was
-        drawn in between, and the frame's time begins there."""
+        """A frame was drawn, by a surface that draws on demand and knows nothing of waits. Its time runs from
+        the frame before it; from `begin_ns`, if none was shown for 100 ms before.
+
+        Args:
+            begin_ns: When it was asked for, if that is known, else when drawing began.
+            end_ns: When it was drawn.
+            scene: As of `frame_drawn`.
+        """
 
     def waited(self, begin_ns: int, end_ns: int) -> None:
-        """The loop had nothing to do. After 100 ms drawing has paused: the next frame's time begins with
-        `end_ns`. Blocking is not waiting: it counts."""
+        """The loop had nothing to do. After 100 ms of it drawing has paused: the next frame's time begins
+        with `end_ns`. Blocking is not waiting: it counts.
+
+        Args:
+            begin_ns: When the loop began to wait.
+            end_ns: When it went on.
+        """
 
     def idle(self) -> None:
         """Drawing stops (hidden, minimized, paused): the next frame only starts the clock."""
 
     def at_refresh_rate(self, hertz: float) -> None:
-        """The screen's refresh rate, or the rate that the program aims at; what is no rate is ignored. Cheap
-        where it is what it was."""
+        """Says how often frames are to be shown. Cheap where it is what it was.
+
+        Args:
+            hertz: The screen's refresh rate, or the rate that the program aims at; others are ignored.
+        """
 
     def close(self) -> None:
         """The surface is gone."""
@@ -47,19 +64,39 @@ class InputTrace(Protocol):
     def handled(
         self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None = None
     ) -> None:
-        """An event called `name` (class and receiver, never its contents) that arrived at `arrived_ns` was
-        handled from `begin_ns` to `end_ns`, all of time.monotonic_ns()."""
+        """An event was handled. All times are of time.monotonic_ns().
+
+        Args:
+            name: Class of the event and its receiver, never its contents.
+            arrived_ns: When it arrived: the lag runs from here.
+            begin_ns: When its handler began.
+            end_ns: When its handler ended.
+            scene: As of `FrameTrace.frame_drawn`.
+        """
 
 
 class IdleTrace(Protocol):
     """Takes the idle work that one thread does. That thread; nothing is raised."""
 
     def ran(self, name: str, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
-        """An idle handler called `name` has run."""
+        """An idle handler has run.
+
+        Args:
+            name: Of the handler.
+            begin_ns: When it began, as time.monotonic_ns().
+            end_ns: When it ended.
+            scene: As of `FrameTrace.frame_drawn`.
+        """
 
     def spun(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
-        """The loop never waited from `begin_ns` to `end_ns`, as the work called `name` asked for itself anew
-        each time, `runs` times."""
+        """The loop never waited, as some work asked for itself anew each time.
+
+        Args:
+            name: Of the work.
+            begin_ns: When this began, as time.monotonic_ns().
+            end_ns: When it ended, or now.
+            runs: How often the work ran meanwhile.
+        """
 
 
 class Tracers(Protocol):
@@ -67,14 +104,37 @@ class Tracers(Protocol):
     trace is told goes nowhere."""
 
     def frames(self, loop_kind: str, refresh_hz: float = 60.0) -> FrameTrace:
-        """For one surface of the calling thread."""
+        """Makes a trace for one surface of the calling thread.
+
+        Args:
+            loop_kind: Of the probe that asks.
+            refresh_hz: How often the surface's frames are to be shown, until it says another rate.
+
+        Returns:
+            What takes its frames.
+        """
 
     def input(self, loop_kind: str, *, limit_ns: int | None = None, one_of: int = 1) -> InputTrace:
-        """For the calling thread. What takes longer than `limit_ns` is an issue; None: the usual limit. One
-        of `one_of` events is told."""
+        """Makes a trace for the input events of the calling thread.
+
+        Args:
+            loop_kind: Of the probe that asks.
+            limit_ns: What takes longer is an issue; None: the usual limit.
+            one_of: Each event that the probe reports stands for so many.
+
+        Returns:
+            What takes the events.
+        """
 
     def idle(self, loop_kind: str) -> IdleTrace:
-        """For the calling thread."""
+        """Makes a trace for the idle work of the calling thread.
+
+        Args:
+            loop_kind: Of the probe that asks.
+
+        Returns:
+            What takes the idle work.
+        """
 
 
 class ProbeTracer(Protocol):
