@@ -258,7 +258,7 @@ def test_a_store_that_cannot_be_written_can_be_read(
 
     monkeypatch.setattr("loopcanary.assembly.store.recover", fail)
     assert main(["report"]) == 0
-    assert told(capsys) == "loopcanary: what dead processes left was not taken in: it cannot be written"
+    assert told(capsys) == "loopcanary: what killed programs left was not stored: it cannot be written"
 
 
 def test_a_damaged_store_is_said(filled: Store, capsys: Captured) -> None:

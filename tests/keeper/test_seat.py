@@ -105,7 +105,7 @@ def test_a_file_in_the_place_of_the_bell_is_refused(store: str):
     bell = Path(place.bell_path(store))
     bell.touch()
     seat = Seat(store)
-    with pytest.raises(OSError, match="no bell of ours"):
+    with pytest.raises(OSError, match="not the keeper's"):
         seat.take()
     bell.unlink()
     bell.symlink_to("/dev/null")

@@ -113,7 +113,7 @@ def _recover(store: Store, live: bool) -> None:
         found = recover(store)
     except StoreError as error:
         # Another user's store can be read all the same; its flight files stay for its owner.
-        refuse(f"what dead processes left was not taken in: {error}")
+        refuse(f"what killed programs left was not stored: {error}")
         return
     finally:
         _tell(store.notices)

@@ -116,7 +116,7 @@ def _open_bell(path: str) -> int:
     if stat.S_ISFIFO(found.st_mode) and found.st_uid == os.geteuid():
         return descriptor
     os.close(descriptor)
-    raise OSError(errno.EEXIST, "this is no bell of ours; remove it", path)
+    raise OSError(errno.EEXIST, "this file is not the keeper's; remove it", path)
 
 
 def _leads_to(path: str, descriptor: int) -> bool:

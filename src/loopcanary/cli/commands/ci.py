@@ -36,8 +36,8 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]) -> int:
     """Run a command, watch every Python in it, and judge it by a budget.
 
-    The budget and what else is written (html, sarif, markdown) are the table [tool.loopcanary.ci] of
-    pyproject.toml. The status is the command's where that is not 0, else 70 where a limit is broken.
+    The table [tool.loopcanary.ci] of pyproject.toml has the budget, and the files to write (html, sarif,
+    markdown). Exits with the command's status; with 70 if that is 0 and a limit is broken.
     """
     wanted = ci_settings(current_folder())
     known = None if wanted.baseline is None else known_bugs(wanted.baseline)

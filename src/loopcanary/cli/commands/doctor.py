@@ -28,7 +28,7 @@ _LEAST = 20
     "--self-test/--no-self-test", default=True, help="Stall a child program, and check that it is seen."
 )
 def command(*, stores: tuple[Path, ...], self_test: bool) -> int:
-    """Show what works here, what does not, and why; of stores that are named, whether they can be read.
+    """Show what works here, what does not, and why; also whether the named stores can be read.
 
     Exit status 1 if something that should work does not.
     """

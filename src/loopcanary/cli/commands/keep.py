@@ -22,18 +22,19 @@ _NICE = 10
 _LATEST_S = 1 << 32
 
 
-@click.command(short_help="Take in at once what killed programs leave.")
+@click.command(short_help="Store at once what killed programs leave.")
 @click.option("--status", "is_status", is_flag=True, help="Show the keepers that are at work, and end.")
 @click.option("--apart", "is_apart", is_flag=True, hidden=True, help="As a program starts it.")
 @reads_stores
 def command(*, stores: tuple[Path, ...], is_status: bool, is_apart: bool) -> int:
-    """Keep one store or several; default: .loopcanary in the current folder. What is not there is made.
+    """Store at once what killed programs leave, in one store or several; default: .loopcanary in the
+    current folder.
 
-    When a watched program is killed, what it left is stored at once. Runs until Control-C or SIGTERM; one
-    keeper serves a store. For containers and services: docs/keeper.md.
+    Makes the folders that are missing. Runs until Control-C or SIGTERM; one keeper serves a store. For
+    containers and services: docs/keeper.md.
     """
     if not sys.platform.startswith("linux"):
-        return refuse("`keep` needs Linux; elsewhere the next start or report does th")
+        return refuse("`keep` needs Linux; elsewhere the next start or report does it")
     if is_status:
         return _show_status([store.folder for store in found_stores(stores)])
     from loopcanary.assembly.keeper.making import make_keeper

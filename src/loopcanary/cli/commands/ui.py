@@ -90,7 +90,7 @@ def _look(store: OneStore) -> Sight:
         found = recover(store)
     except StoreError as error:
         # Another user's store can be read all the same.
-        wrong = f"what dead processes left was not taken in: {error}"
+        wrong = f"what killed programs left was not stored: {error}"
         return Sight(trouble=(wrong, *store.maintenance.unreadable()), notices=_taken(store.notices))
     store.overlay(found.running, [*found.ongoing, *found.starts])
     return Sight(
