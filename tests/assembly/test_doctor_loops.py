@@ -85,3 +85,12 @@ def test_what_is_absent_is_one_row(libraries):
     libraries("good")
     BUILT_IN[LOOPS]["absent"] = LoopKind("absent", awaits=("no_such_library",), probe="x:X")
     assert rows()["other loops"] == ("off", "not installed here: absent")
+
+
+def test_installed_packages_are_read_once(libraries, monkeypatch):
+    asked = []
+    monkeypatch.setattr(doctor_loops, "packages_distributions", lambda: asked.append(1) or {})
+    for kind in ("one", "two", "three"):
+        libraries(kind)
+    assert {"loop one", "loop two", "loop three"} <= rows().keys()
+    assert asked == [1]

@@ -67,6 +67,19 @@ def _closed() -> Iterator[None]:
     _open.close()
 
 
+def site_of(
+    *stores: Store, sight: Sight | None = None, tools: Tools = TOOLS, watch: Watch | None = None
+) -> Site:
+    """Pages of these stores."""
+    return Site(
+        watch=watch or Watch(stores, lambda _: sight or Sight(), (StoreError,)),
+        tools=tools,
+        renderer=RENDERER,
+        errors=(StoreError,),
+        is_over=lambda: False,
+    )
+
+
 def client_of(
     *stores: Store,
     sight: Sight | None = None,
@@ -75,13 +88,7 @@ def client_of(
     watch: Watch | None = None,
 ) -> TestClient:
     """A browser that has not shown the token yet."""
-    site = Site(
-        watch=watch or Watch(stores, lambda _: sight or Sight(), (StoreError,)),
-        tools=tools,
-        renderer=RENDERER,
-        errors=(StoreError,),
-        is_over=lambda: False,
-    )
+    site = site_of(*stores, sight=sight, tools=tools, watch=watch)
     made = TestClient(
         guarded(site, token=TOKEN, port=PORT, once=once), base_url=f"http://{HOST}", follow_redirects=False
     )

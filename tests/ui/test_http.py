@@ -3,10 +3,13 @@ from __future__ import annotations
 import json
 import platform
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 from starlette.testclient import TestClient
 from tests.store.samples import (
@@ -26,7 +29,7 @@ from tests.store.samples import (
     session,
     stall,
 )
-from tests.ui.conftest import HOST, TOOLS, client_of, let_in
+from tests.ui.conftest import HOST, TOOLS, client_of, let_in, site_of
 
 from loopcanary.model import (
     Cause,
@@ -43,6 +46,7 @@ from loopcanary.model import (
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.store import Retention, Store
+from loopcanary.ui.app import application
 from loopcanary.ui.document import document
 from loopcanary.ui.live import Sight
 from loopcanary.ui.pages.report import report_page
@@ -563,3 +567,32 @@ def test_a_list_of_other_kinds_speaks_of_no_stalls(client: TestClient, kind: str
     assert re.search(r'aria-current="page">Issues<', text)
     assert "what stalls" not in text
     assert ">stalled<" not in text
+
+
+def test_the_doctor_page_is_sent_while_its_rows_are_found(filled: Store):
+    order: list[str] = []
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for name in ("engine", "loops"):
+            order.append(f"asked {name}")
+            yield name, "problem" if name == "loops" else "ok", "detail"
+
+    async def send(message: Any) -> None:
+        text = message.get("body", b"").decode()
+        order.extend(f"sent {word}" for word in ("Stores", "engine", "loops", "1 problem") if word in text)
+
+    async def receive() -> dict[str, Any]:
+        await anyio.sleep_forever()
+        return {}
+
+    site = site_of(filled, tools=replace(TOOLS, doctor=rows))
+    scope = {"type": "http", "method": "GET", "path": "/doctor", "query_string": b"", "headers": []}
+    anyio.run(application(site), scope, receive, send)
+    assert order == [
+        "sent Stores",
+        "asked engine",
+        "sent engine",
+        "asked loops",
+        "sent loops",
+        "sent 1 problem",
+    ]

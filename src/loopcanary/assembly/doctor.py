@@ -42,27 +42,26 @@ _SELF_TEST_LINE = 4
 _SELF_TEST_S = 60
 
 
-def doctor_facts(stores: Sequence[Path] = ()) -> list[Row]:
-    """(name, `ok` | `off` | `problem`, detail), in the order to be read. `stores`: beside the one in use."""
+def doctor_facts(stores: Sequence[Path] = ()) -> Iterator[Row]:
+    """(name, `ok` | `off` | `problem`, detail), in the order to be read, each as soon as it is known. `stores`:
+    beside the one in use."""
     try:
         settings = config.load()
         wrong = None
     except config.ConfigError as error:
         settings, wrong = Config(), str(error)
-    return [
-        ("loopcanary", "ok", _package_version()),
-        ("python", "ok", f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"),
-        ("settings", "problem", wrong) if wrong else ("settings", "ok", _settings(settings)),
-        *_engine(settings),
-        *_loops(settings),
-        _keeper(settings),
-        *_places(settings),
-        *rights_facts(settings),
-        *map(_readable, stores),
-        *_telling(settings),
-        *plugin_facts(settings),
-        _limits(),
-    ]
+    yield "loopcanary", "ok", _package_version()
+    yield "python", "ok", f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
+    yield ("settings", "problem", wrong) if wrong else ("settings", "ok", _settings(settings))
+    yield from _engine(settings)
+    yield from _loops(settings)
+    yield _keeper(settings)
+    yield from _places(settings)
+    yield from rights_facts(settings)
+    yield from map(_readable, stores)
+    yield from _telling(settings)
+    yield from plugin_facts(settings)
+    yield _limits()
 
 
 def _package_version() -> str:

@@ -57,8 +57,9 @@ def loop_facts(engine: str = NATIVE) -> list[Row]:
         return []
     with tempfile.TemporaryDirectory(prefix="loopcanary-") as folder:
         told = _tried(watched, Path(folder), engine) if watched else {}
+    packages = packages_distributions()  # reads a file of each package that is installed
     rows = [
-        _row(kind, modules, told)
+        _row(kind, modules, told, packages)
         if kind in watched
         else (f"loop {kind.kind}", "off", "not watched by the portable engine")
         for kind, modules in installed.items()
@@ -111,14 +112,19 @@ def _child(
     return told
 
 
-def _row(kind: LoopKind, modules: Sequence[str], told: Mapping[str, Mapping[str, object]]) -> Row:
+def _row(
+    kind: LoopKind,
+    modules: Sequence[str],
+    told: Mapping[str, Mapping[str, object]],
+    packages: Mapping[str, Sequence[str]],
+) -> Row:
     name = f"loop {kind.kind}"
     refused = told.get("refused", {}).get(f"probe {kind.kind}")
     if refused is not None:
         return name, "problem", f"not watched: {refused}"
     failed = told.get("failed", {}).get(kind.kind)
     notes = told.get("notes", {}).get(kind.kind, [])
-    said = [", ".join(_versions(modules)) or "comes with Python", *(notes if isinstance(notes, list) else [])]
+    said = [", ".join(_versions(modules, packages)) or "comes with Python", *(notes if isinstance(notes, list) else [])]
     if failed is not None and not notes:
         return name, "off", str(failed)
     return name, "ok", "; ".join(map(str, said))
@@ -128,10 +134,9 @@ def _words(symbols: object) -> str:
     return ", ".join(map(str, symbols)) if isinstance(symbols, list) else ""
 
 
-def _versions(modules: Sequence[str]) -> Iterator[str]:
-    """Of the packages that the modules are of; none of what comes with Python."""
-    known = packages_distributions()
-    packages = {module.partition(".")[0] for module in modules} & known.keys()
+def _versions(modules: Sequence[str], packages: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Of the packages that the modules are of, by what brings each; none of what comes with Python."""
+    known = {module.partition(".")[0] for module in modules} & packages.keys()
     # Of several that bring parts of one package, the one that goes by its name.
-    for distribution in sorted(min(known[package], key=len) for package in packages):
+    for distribution in sorted(min(packages[package], key=len) for package in known):
         yield f"{distribution} {version(distribution)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopcanary.assembly.explanations import delays, source_reader, why_grouped
 from loopcanary.ui.tools import Tools
 
@@ -15,7 +17,7 @@ def page_tools() -> Tools:
     )
 
 
-def _doctor() -> list[tuple[str, str, str]]:
+def _doctor() -> Iterator[tuple[str, str, str]]:
     from loopcanary.assembly.doctor import doctor_facts  # most servers never show that page
 
     return doctor_facts()

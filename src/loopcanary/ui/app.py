@@ -48,6 +48,8 @@ _HERE = {
     "doctor.html": "doctor",
 }
 """Where each template is in the navigation; bugs and issues are where their kind is."""
+_IN_PARTS = frozenset({"doctor.html"})
+"""Pages that are sent while they are made: what they ask takes seconds."""
 _HERE_OF = {"": "groups", "stall": "groups", "startup": "startup", "slow-method": "methods"}
 Page = tuple[str, dict[str, Any]] | None
 """A template and its values; None: there is no such thing."""
@@ -123,19 +125,16 @@ class _Pages:
         template, values = found
         return self._render(200, template, now, **values)
 
-    def _render(self, status: int, template: str, now: Now, **values: Any) -> HTMLResponse:
+    def _render(self, status: int, template: str, now: Now, **values: Any) -> Response:
         folders = [str(store.folder) for store in self._site.watch.stores]
-        html = self._site.renderer.page(
-            template,
-            now=now,
-            folders=folders,
-            now_wall_ns=time.time_ns(),
-            **{"here": _HERE.get(template, ""), **values},
-        )
-        # Undecodable names have lone surrogates, which UTF-8 has not.
-        return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
+        values = {"now": now, "folders": folders, "now_wall_ns": time.time_ns(), **values}
+        values.setdefault("here", _HERE.get(template, ""))
+        if template in _IN_PARTS:
+            parts = map(_encoded, self._site.renderer.parts(template, **values))
+            return StreamingResponse(parts, status, media_type="text/html")
+        return HTMLResponse(_encoded(self._site.renderer.page(template, **values)), status)
 
-    def _missing(self, now: Now) -> HTMLResponse:
+    def _missing(self, now: Now) -> Response:
         words = "It may have been deleted, or removed to keep the store within its limits."
         return self._render(404, "trouble.html", now, title="There is nothing here", words=words)
 
@@ -245,7 +244,7 @@ class _Pages:
         if found is None:
             return Response("There is no such issue or form.\n", 404, media_type="text/plain")
         media_type, text = found
-        return Response(text.encode("utf-8", "backslashreplace"), media_type=media_type)
+        return Response(_encoded(text), media_type=media_type)
 
     async def live(self, request: Request) -> Response:
         """What goes on, as server-sent events."""
@@ -255,6 +254,11 @@ class _Pages:
 
 _MOVED = {"/issues": "/groups", "/stall": "/issue", "/start": "/issue", "/method": "/issue"}
 """Addresses of pages that others have taken the place of."""
+
+
+def _encoded(text: str) -> bytes:
+    """As UTF-8, which has no lone surrogates; undecodable names have some."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _here_of(one: Issue | IssueGroup) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,10 @@ class Renderer:
 
     def page(self, template: str, **values: Any) -> str:
         return self._environment.get_template(template).render(**values)
+
+    def parts(self, template: str, **values: Any) -> Iterator[str]:
+        """The page piece by piece, for one whose values come one after another."""
+        return self._environment.get_template(template).generate(**values)
 
     def place(self, file: str, line: int) -> str:
         """`path:line`, relative to the current folder where it is below it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,5 +35,6 @@ class Tools:
     """What an issue's fingerprint is made of, each part as `name=value`; the stalls are those in it."""
     delays: Delays
     """From loops to the p99 delay that they would have had without some stalls."""
-    doctor: Callable[[], Sequence[Row]]
-    """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here."""
+    doctor: Callable[[], Iterable[Row]]
+    """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here; some are seconds in
+    coming."""

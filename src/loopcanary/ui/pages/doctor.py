@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from loopcanary.model.search import STALLS
@@ -27,17 +27,15 @@ class StoreRow:
 class DoctorPage:
     """What the template shows."""
 
-    rows: tuple[Row, ...]
-    problems: int
+    rows: Iterable[Row]
+    """Each is asked for as the page is sent."""
     stores: tuple[StoreRow, ...]
 
 
 def doctor_page(stores: Sequence[OneStore], tools: Tools, errors: tuple[type[Exception], ...]) -> DoctorPage:
-    """Asks every part."""
-    rows = tuple(tools.doctor())
+    """Asks the stores now, and every part as its row is read."""
     return DoctorPage(
-        rows=rows,
-        problems=sum(status == "problem" for _, status, _ in rows),
+        rows=tools.doctor(),
         stores=tuple(_store(store, errors) for store in stores),
     )
 
