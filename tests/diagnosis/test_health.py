@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.diagnosis import loop_health
-from loopcanary.diagnosis.health.loop import delay_without, turns_without
+from loopcanary.diagnosis.health.loop import delay_shares, delay_without, turns_without
 from loopcanary.model import LaneTotals
 from loopcanary.model.evidence import congested_slices
 
@@ -179,6 +179,12 @@ def test_a_turn_that_goes_on_congests_slices_too():
     )
     assert (health.slices, health.slices_congested) == (20, 2 + 9)
     assert health.histogram == ((950 * MS, 1),)
+
+
+def test_shares_of_delays_are_those_of_the_quantiles():
+    health = loop_health(totals([20 * MS] * 30 + [S, S, S], 60 * S), now_ns=0)
+    shares = delay_shares(health, [0, health.delay_p90_ns, health.delay_p99_ns, 2 * S])
+    assert shares == pytest.approx([3.6 / 60, 0.06, 0.01, 0], abs=0.001)
 
 
 # ---- without a group -----------------------------------------------------------------------------

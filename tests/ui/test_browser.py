@@ -250,6 +250,18 @@ def test_the_chart_of_a_single_stall_spans_seconds(
         visit.context.close()
 
 
+def test_a_bar_of_the_chart_opens_the_stalls_in_it(visit: Visit):
+    page = visit.to("/")
+    over = page.locator(".chart .u-over")
+    row = page.locator("details:has-text('in words') tbody a").last
+    expected = row.get_attribute("href")
+    with page.expect_navigation():
+        over.click(position={"x": over.bounding_box()["width"] - 3, "y": over.bounding_box()["height"] - 3})
+    assert page.url == visit.origin + expected
+    assert "time.sleep(0.25)" in page.locator("tbody").inner_text()
+    assert axe_findings(page) == []
+
+
 def test_the_overview_tells_in_brief_what_changed(chromium: Any, environment: dict[str, str], tmp_path: Path):
     hour_ns = 3_600_000_000_000
     later = session(id="s2", started_wall_ns=SESSION.started_wall_ns + hour_ns, ended_wall_ns=None)

@@ -5,6 +5,7 @@ import platform
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -567,6 +568,44 @@ def test_a_list_of_other_kinds_speaks_of_no_stalls(client: TestClient, kind: str
     assert re.search(r'aria-current="page">Issues<', text)
     assert "what stalls" not in text
     assert ">stalled<" not in text
+
+
+def links(text: str, path: str) -> list[str]:
+    return [unescape(one) for one in re.findall(rf'href="({re.escape(path)}[^"]*)"', text)]
+
+
+def test_each_cell_of_a_map_opens_its_stalls(store: Store):
+    many = [
+        stall(id=f"n{n}", began_wall_ns=SESSION.started_wall_ns + n * 7 * S, duration_ns=(100 + n * 40) * MS)
+        for n in range(210)
+    ]
+    store.put([SESSION], many)
+    client = let_in(client_of(store))
+    cells = links(client.get("/group", params={"f": many[0].fingerprint}).text, "/stalls?")
+    assert len(cells) > 40
+    assert sum(client.get(cell).text.count('href="/issue?') for cell in cells) == 210
+
+
+def test_each_point_of_a_bug_and_a_run_is_its_stall(client: TestClient):
+    for address in ("/group?f=1%3Af00d", f"/session?id={SESSION.id}"):
+        page = client.get(address).text
+        points = page[page.index('class="points"') :].partition("</svg>")[0]
+        found = links(points, "/issue?")
+        assert {f"/issue?id={one}" for one in (STALL.id, "s1-3")} <= set(found)
+        assert points.count("<circle") == len(found)
+
+
+def test_each_time_of_the_chart_opens_the_stalls_that_last_in_it(store: Store):
+    long = stall(id="long", duration_ns=3 * S)
+    store.put([SESSION], [long, stall(id="later", began_wall_ns=long.began_wall_ns + 60 * S)])
+    client = let_in(client_of(store))
+    for page in ("/", f"/session?id={SESSION.id}"):
+        cells = links(client.get(page).text, "/stalls?")
+        found = [links(client.get(cell).text, "/issue?") for cell in cells]
+        assert found.count(["/issue?id=long"]) >= 2
+        assert found[-1] == ["/issue?id=later"]
+    assert "2 stalls" not in client.get("/stalls?from=x&to=1e9&least=-").text
+    assert client.get("/stalls?f=%00&session=%ff&from=-1&to=99999999999999999999&below=0").status_code == 200
 
 
 def test_the_doctor_page_is_sent_while_its_rows_are_found(filled: Store):

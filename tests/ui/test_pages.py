@@ -23,7 +23,7 @@ from loopcanary.model import (
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
 from loopcanary.store import Retention, Store
-from loopcanary.ui.drawing import exact_scale, heat_map, level_of, round_scale, spark_bars
+from loopcanary.ui.drawing import exact_scale, heat_map, level_of, round_scale, scatter, spark_bars
 from loopcanary.ui.pages.bug import bug_page
 from loopcanary.ui.pages.changes import changes_page
 from loopcanary.ui.pages.code import code_view
@@ -244,10 +244,10 @@ def test_sessions_tell_how_they_ended(filled: Store):
         ("s1", "killed"),
     ]
     assert page.rows[0].length_ns == NOW - BEGAN
-    one = session_page(filled.reader, "s1", NOW)
+    one = session_page(filled.reader, "s1", TOOLS, NOW)
     assert one is not None
     assert [stall.id for stall in one.latest] == ["s1-2", "s1-3", "s1-1"]
-    assert session_page(filled.reader, "s", NOW) is None
+    assert session_page(filled.reader, "s", TOOLS, NOW) is None
 
 
 def test_frames_and_issues_have_their_pages(filled: Store):
@@ -356,6 +356,42 @@ def test_each_stall_has_its_place_in_the_heat_map():
         (9, 100 * MS),
         (9, 5 * S),
     }
+
+
+def test_points_lie_in_their_box_the_longest_on_top():
+    marks = [(BEGAN, 120 * MS), (BEGAN + 10 * S, 7 * S), (BEGAN + 5 * S, 300 * MS)]
+    found = scatter(marks)
+    (x1, y1), (x2, y2), (x3, y3) = found.points
+    assert x1 < x3 < x2
+    assert y2 < y3 < y1
+    assert [length for _, length in found.ticks] == [
+        100 * MS, 200 * MS, 500 * MS, S, 2 * S, 5 * S, 10 * S
+    ]  # fmt: skip
+    assert all(0 < value < 100 for point in found.points for value in point)
+
+
+@pytest.mark.parametrize("length", [0, 1, 1 << 62])
+def test_points_of_any_length_can_be_drawn(length: int):
+    found = scatter([(BEGAN, length), (BEGAN, length)])
+    assert len(found.points) == 2
+    assert all(0 < value < 100 for point in found.points for value in point)
+
+
+def test_a_run_has_its_bugs_its_course_and_how_long_events_wait(filled: Store):
+    page = session_page(filled.reader, "s1", TOOLS, NOW)
+    assert page is not None
+    assert {row.group.fingerprint for row in page.rows} == {"1:f00d", "1:dead"}
+    assert page.chart is not None
+    assert page.chart.scale.begin_wall_ns <= SESSION.started_wall_ns
+    assert page.spread is not None
+    assert len(page.spread.issues) == 3
+    told = TOOLS.longer(SESSION.loops[0], [0])
+    assert [(row.words, row.share) for row in page.waits[0].rows] == [
+        ("none", 1 - told[0]),
+        ("up to 1 ms", 0.0),
+        ("1 ms to 10 ms", 0.0),
+        ("10 ms to 50 ms", 0.5),
+    ]
 
 
 def test_levels_show_one_beside_many():

@@ -43,8 +43,8 @@ _SELF_TEST_S = 60
 
 
 def doctor_facts(stores: Sequence[Path] = ()) -> Iterator[Row]:
-    """(name, `ok` | `off` | `problem`, detail), in the order to be read, each as soon as it is known. `stores`:
-    beside the one in use."""
+    """(name, `ok` | `off` | `problem`, detail), in the order to be read, each as soon as it is known.
+    `stores`: beside the one in use."""
     try:
         settings = config.load()
         wrong = None

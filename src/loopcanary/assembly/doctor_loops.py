@@ -124,7 +124,8 @@ def _row(
         return name, "problem", f"not watched: {refused}"
     failed = told.get("failed", {}).get(kind.kind)
     notes = told.get("notes", {}).get(kind.kind, [])
-    said = [", ".join(_versions(modules, packages)) or "comes with Python", *(notes if isinstance(notes, list) else [])]
+    versions = ", ".join(_versions(modules, packages)) or "comes with Python"
+    said = [versions, *(notes if isinstance(notes, list) else [])]
     if failed is not None and not notes:
         return name, "off", str(failed)
     return name, "ok", "; ".join(map(str, said))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.sources import FileSources, SourceLines
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
-from loopcanary.diagnosis.health.loop import delay_without
+from loopcanary.diagnosis.health.loop import delay_shares, delay_without
 from loopcanary.registry import issue_kind, said_of
 from loopcanary.tracers.judging import lag_fingerprint
 from loopcanary.tracers.reported import identity, reported_fingerprint
@@ -75,6 +75,12 @@ def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[Cut]], int | None]
         return lambda _: None
     together = _together(known)
     return lambda cuts: delay_without(together, cuts)
+
+
+def longer(loop: LoopHealth, times_ns: Sequence[int]) -> Sequence[float]:
+    """Of events that arrive at random moments, the share that waits longer than each of these times; nothing
+    where the loop's histogram is not known."""
+    return delay_shares(loop, times_ns) if loop.histogram and loop.window_ns > 0 else ()
 
 
 def _together(loops: Sequence[LoopHealth]) -> LoopHealth:

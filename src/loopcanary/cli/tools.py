@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopcanary.assembly.explanations import delays, source_reader, why_grouped
+from loopcanary.assembly.explanations import delays, longer, source_reader, why_grouped
 from loopcanary.ui.tools import Tools
 
 
@@ -13,6 +13,7 @@ def page_tools() -> Tools:
         read_source=source_reader(),
         why_grouped=why_grouped,
         delays=delays,
+        longer=longer,
         doctor=_doctor,
     )
 

@@ -29,8 +29,9 @@ from loopcanary.ui.pages.issue import issue_page
 from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
+from loopcanary.ui.pages.stalls import stalls_page
 from loopcanary.ui.pages.startups import startup_page
-from loopcanary.ui.query_params import before_of, filters_of, page_of
+from loopcanary.ui.query_params import before_of, filters_of, page_of, part_of
 from loopcanary.ui.rendering import STATIC, Renderer, url
 from loopcanary.ui.sources import OneStore
 from loopcanary.ui.tools import Tools
@@ -40,6 +41,7 @@ _FORM_BYTES_MAX = 200_000
 _HERE = {
     "overview.html": "overview",
     "changes.html": "changes",
+    "stalls.html": "groups",
     "sessions.html": "sessions",
     "session.html": "sessions",
     "frames.html": "frames",
@@ -80,6 +82,7 @@ def application(site: Site) -> Starlette:
             Route("/group/delete", pages.delete, methods=["POST"]),
             Route("/group/remark", pages.remark, methods=["POST"]),
             Route("/issue", pages.made(pages.issue)),
+            Route("/stalls", pages.made(pages.stalls)),
             Route("/stall/export", pages.export),
             Route("/sessions", pages.made(pages.sessions)),
             Route("/session", pages.made(pages.session)),
@@ -172,13 +175,17 @@ class _Pages:
         page = issue_page(self._source, request.query_params.get("id", ""), self._tools)
         return None if page is None else ("issue.html", {"page": page, "here": _here_of(page.issue)})
 
+    def stalls(self, request: Request, now: Now) -> Page:
+        del now
+        return "stalls.html", {"page": stalls_page(self._source, part_of(request.query_params))}
+
     def sessions(self, request: Request, now: Now) -> Page:
         del request, now
         return "sessions.html", {"page": sessions_page(self._source, time.time_ns())}
 
     def session(self, request: Request, now: Now) -> Page:
         del now
-        page = session_page(self._source, request.query_params.get("id", ""), time.time_ns())
+        page = session_page(self._source, request.query_params.get("id", ""), self._tools, time.time_ns())
         return None if page is None else ("session.html", {"page": page})
 
     def changes(self, request: Request, now: Now) -> Page:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
@@ -94,8 +95,53 @@ class HeatMap:
     scale: TimeScale
     edges_ns: tuple[int, ...]
     """Lower bounds of the rows, shortest first."""
+    top_ns: int | None
+    """Upper bound of the last row; None: it has none."""
     cells: tuple[HeatCell, ...]
     most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """Where points are: time from left to right, length from below to above, on a logarithmic scale. All in
+    per cent of the box, from its upper left corner."""
+
+    points: tuple[tuple[float, float], ...]
+    """Of each mark, in the order given."""
+    ticks: tuple[tuple[float, int], ...]
+    """Round lengths in ns, each after its height."""
+
+
+_DECADE = (1, 2, 5)
+_MARGIN = 4.0
+"""Per cent of the box that no point's middle is in: it is drawn whole."""
+
+
+def scatter(marks: Sequence[tuple[int, int]]) -> Scatter:
+    """Of (wall time, duration in ns)."""
+    rounds = [mantissa * 10**power for power in range(19) for mantissa in _DECADE]
+    lengths = [min(max(duration, 1), rounds[-1]) for _, duration in marks]
+    least, most = min(lengths, default=1), max(lengths, default=1)
+    # From the last round length below all to the first above.
+    low = max(bisect_right(rounds, least) - 1, 0)
+    high = max(bisect_left(rounds, most), low + 1)
+    bottom, top = log(rounds[low]), log(rounds[min(high, len(rounds) - 1)])
+    first = min((moment for moment, _ in marks), default=0)
+    whole = max((moment for moment, _ in marks), default=0) - first
+
+    def place(share: float) -> float:
+        return round(_MARGIN + (100 - 2 * _MARGIN) * min(max(share, 0.0), 1.0), 2)
+
+    def height(length_ns: int) -> float:
+        return place((top - log(length_ns)) / max(top - bottom, 1e-9))
+
+    return Scatter(
+        points=tuple(
+            (place((moment - first) / whole if whole else 0.5), height(length))
+            for (moment, _), length in zip(marks, lengths, strict=True)
+        ),
+        ticks=tuple((height(length), length) for length in rounds[low : high + 1]),
+    )
 
 
 LEVELS = 5
@@ -124,6 +170,7 @@ def heat_map(marks: Iterable[tuple[int, int]], columns: int) -> HeatMap | None:
     return HeatMap(
         scale=scale,
         edges_ns=tuple(edge * 1_000_000 for edge in edges),
+        top_ns=next((edge * 1_000_000 for edge in _EDGES_MS if edge > edges[-1]), None),
         cells=tuple(
             HeatCell(column=column, row=row, count=count, level=level_of(count, most))
             for (column, row), count in sorted(counts.items())

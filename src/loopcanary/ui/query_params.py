@@ -11,6 +11,7 @@ from loopcanary.model.search import IssueQuery
 from loopcanary.model.units import parse_duration_ns
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.pages.groups import OTHER, Filters
+from loopcanary.ui.pages.stalls import Part
 from loopcanary.words.text import printable
 
 _WORDS_MAX = 8
@@ -51,9 +52,30 @@ def page_of(asked: QueryParams) -> int:
     return _page(asked.get("page", ""))
 
 
+def part_of(asked: QueryParams) -> Part:
+    """The part of a chart that was opened."""
+    fingerprint = asked.get("f", "") or None
+    return Part(
+        query=IssueQuery(
+            # A bug is of one kind.
+            kind=None if fingerprint else IssueKind.STALL,
+            fingerprint=fingerprint,
+            session=asked.get("session", "") or None,
+        ),
+        from_ns=_moment(asked.get("from", "")),
+        to_ns=_moment(asked.get("to", "")),
+        reaching=asked.get("reaching", "") == "1",
+        least_ns=_moment(asked.get("least", "")) or 0,
+        below_ns=_moment(asked.get("below", "")),
+    )
+
+
 def before_of(asked: QueryParams) -> int | None:
     """The moment that a page of a list ends before, in ns since 1970; None: the latest page."""
-    given = asked.get("before", "")
+    return _moment(asked.get("before", ""))
+
+
+def _moment(given: str) -> int | None:
     digits = given.removeprefix("-")
     return int(given) if digits.isascii() and digits.isdigit() and len(digits) < _MOMENT_DIGITS else None
 

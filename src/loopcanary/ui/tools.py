@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model import Issue, Stall
+from loopcanary.model import Issue, LoopHealth, Stall
 from loopcanary.report.figures.loops import Delays
 
 
@@ -35,6 +35,9 @@ class Tools:
     """What an issue's fingerprint is made of, each part as `name=value`; the stalls are those in it."""
     delays: Delays
     """From loops to the p99 delay that they would have had without some stalls."""
+    longer: Callable[[LoopHealth, Sequence[int]], Sequence[float]]
+    """Of events that arrive at a loop at random moments, the share that waits longer than each of these times
+    (ns); nothing where that is not known."""
     doctor: Callable[[], Iterable[Row]]
-    """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here; some are seconds in
-    coming."""
+    """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here; some take
+    seconds."""

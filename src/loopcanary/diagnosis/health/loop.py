@@ -75,6 +75,14 @@ def delay_without(health: LoopHealth, cuts: Sequence[Cut], quantile: float = 0.9
     return delay_quantile(turns, health.window_ns, quantile, longest)
 
 
+def delay_shares(health: LoopHealth, times_ns: Sequence[int]) -> list[float]:
+    """The share of arrivals at random moments that wait longer than each of these times, 0 to 1."""
+    squares = 2 * health.delay_mean_ns * health.window_ns
+    turns = estimate_turns(health.histogram, squares, health.delay_max_ns)
+    exceeding = (sum(max(0.0, length - time) * count for length, count in turns) for time in times_ns)
+    return [min(1.0, ns / health.window_ns) for ns in exceeding]
+
+
 def turns_without(turns: Sequence[Turns], cuts: Sequence[Cut]) -> list[Turns]:
     """The turns with these stalls shortened. Each stall is in the shortest turn that can hold it, the longest
     stall first. What a turn lasted beyond its stall counts if it is more than the error of a bucket."""

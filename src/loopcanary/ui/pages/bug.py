@@ -14,14 +14,12 @@ from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words
 from loopcanary.report.issue import circumstances, own_blocks, session_of
 from loopcanary.report.model import Report, of_bug
-from loopcanary.ui.drawing import HeatMap, heat_map
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.flame import Flame, flame, holding_flame
+from loopcanary.ui.pages.spread import POINTS_MAX, Spread, spread
 from loopcanary.ui.tools import Tools
 
 LATEST = 20
-_FLAME_STALLS = 200
-_HEAT_COLUMNS = 48
 _RANKS = 100
 
 
@@ -44,7 +42,7 @@ class BugPage:
     gains: tuple[str, ...]
     grouped_by: tuple[tuple[str, str], ...]
     affected: Affected | None
-    heat: HeatMap | None
+    spread: Spread | None
     flame: Flame
     holding: Flame | None
     """Of the threads that held what the stalled one waited for."""
@@ -57,7 +55,7 @@ class BugPage:
 
 def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: int) -> BugPage | None:
     """None where there is no such bug."""
-    limits = {"limit": _FLAME_STALLS, "now_wall_ns": now_wall_ns}
+    limits = {"limit": POINTS_MAX, "now_wall_ns": now_wall_ns}
     report = of_bug(source, fingerprint, explain=tools.why_grouped, delays=tools.delays, **limits)
     if report is None or report.details is None:
         return None
@@ -79,7 +77,9 @@ def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: in
         gains=tuple(gain_words(figures.gains)) if figures is not None else (),
         grouped_by=tuple(_pair(part) for part in details.parts),
         affected=details.affected,
-        heat=heat_map([(mark.began_wall_ns, mark.duration_ns) for mark in details.history], _HEAT_COLUMNS),
+        spread=spread(
+            latest, group.count, lambda: [(one.began_wall_ns, one.duration_ns) for one in details.history]
+        ),
         flame=flame(with_worst.values()),
         holding=holding_flame(with_worst.values()),
         own=Document(_own(report, worst)),

@@ -78,7 +78,15 @@ function draw(place, told) {
   const chart = new uPlot(options, options.data, place);
   const observer = new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: options.height }));
   observer.observe(place);
+  if (told.open) chart.over.addEventListener("click", () => openBar(told, chart.cursor.idx));
   drawn.set(place, () => { observer.disconnect(); chart.destroy(); });
+}
+
+// The stalls of the bar that is pointed at.
+function openBar(told, cell) {
+  if (cell == null || !told.series.some((one) => one.values[cell] > 0)) return;
+  const moment = (index) => `${told.begin + index * told.step}000000000`;
+  location.assign(`${told.open}&from=${moment(cell)}&to=${moment(cell + 1)}`);
 }
 
 // The causes that the bar under the pointer has, in the order of the legend below.

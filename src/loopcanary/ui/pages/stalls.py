@@ -1,0 +1,69 @@
+"""The stalls behind a part of a chart: those of a time, a length, a bug or a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from loopcanary.model import Issue
+from loopcanary.model.search import IssueQuery
+from loopcanary.protocols.stores import IssueStore
+
+ROWS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What was asked for: times are ns since 1970, None has no bound."""
+
+    query: IssueQuery
+    """Of which bug, run and kind."""
+    from_ns: int | None = None
+    to_ns: int | None = None
+    """The first moment that is not in it any more."""
+    reaching: bool = False
+    """Also those that began before and were going on then."""
+    least_ns: int = 0
+    """No shorter ones."""
+    below_ns: int | None = None
+    """Only shorter ones."""
+
+    def has(self, began_wall_ns: int, duration_ns: int) -> bool:
+        """An issue like this is in it."""
+        last = began_wall_ns + duration_ns if self.reaching else began_wall_ns
+        return (
+            (self.to_ns is None or began_wall_ns < self.to_ns)
+            and (self.from_ns is None or last >= self.from_ns + self.reaching)
+            and self.least_ns <= duration_ns
+            and (self.below_ns is None or duration_ns < self.below_ns)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StallsPage:
+    """What the template shows, newest first."""
+
+    part: Part
+    issues: int
+    total_ns: int
+    """Their length, of what was before and after the asked time too."""
+    rows: tuple[Issue, ...]
+
+
+def stalls_page(source: IssueStore, part: Part) -> StallsPage:
+    """All that are in it are counted; at most ROWS are shown."""
+    query = replace(part.query, until_wall_ns=part.to_ns)
+    times = [(began, length) for _, _, began, length in source.times(query) if part.has(began, length)]
+    return StallsPage(
+        part=part,
+        issues=len(times),
+        total_ns=sum(length for _, length in times),
+        rows=tuple(_shown(source, query, part, min((began for began, _ in times), default=None))),
+    )
+
+
+def _shown(source: IssueStore, query: IssueQuery, part: Part, first_wall_ns: int | None) -> Iterator[Issue]:
+    if first_wall_ns is None:
+        return
+    found = source.issues(replace(query, since_wall_ns=first_wall_ns), ROWS)
+    yield from (one for one in found if part.has(one.began_wall_ns, one.duration_ns))
