@@ -74,7 +74,7 @@ LONG_FILES: dict[str, int] = {}
 LONG_FUNCTIONS: dict[str, int] = {}
 WIDE_CLASSES = {
     "Top": 18,
-    "_Pages": 18,
+    "_Pages": 19,
 }
 SHARED_NAMES = {"Clock"}
 """`Clock`: pygame's own, which ours stands for."""

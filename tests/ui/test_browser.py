@@ -423,6 +423,61 @@ def test_a_flame_graph_is_searched_and_says_what_is_pointed_at(visit: Visit):
     assert visit.wrong == []
 
 
+def test_a_cursor_over_the_timeline_tells_the_moment_and_a_range(visit: Visit):
+    group = visit.address_of("/", ".rank a")
+    page = visit.to(visit.address_of(group, ".figures a"))
+    told, graph = page.locator(".moment"), page.locator(".flame-tools button")
+    lane = page.locator("svg.lane").first.bounding_box()
+    page.mouse.move(lane["x"] + lane["width"] * 0.5, lane["y"] + 5)
+    assert "blocked" in told.inner_text()
+    assert "app.py:4 in price" in told.locator(".frames").inner_text()
+    assert "time.sleep" in page.locator(".code .line.now").inner_text()
+    page.mouse.down()
+    page.mouse.move(lane["x"] + lane["width"] * 0.75, lane["y"] + 5, steps=3)
+    page.mouse.up()
+    assert "blocked" in told.inner_text()
+    assert " ms to " in graph.inner_text()
+    quarter = page.evaluate(
+        "() => { const { tree, course } = { tree: window.d3.select('.flame').datum().data,"
+        " course: JSON.parse(document.getElementById('course-data').textContent) };"
+        " return tree.value / course.length; }"
+    )
+    assert 0.2 < quarter < 0.3
+    assert axe_findings(page) == []
+    page.locator(".scrub").focus()
+    page.keyboard.press("Escape")
+    assert graph.inner_text() == "Whole graph"
+    page.keyboard.press("ArrowRight")
+    assert "At " in told.inner_text()
+    assert page.locator(".scrub").get_attribute("aria-valuetext").startswith("At ")
+
+
+def test_a_folded_flame_graph_keeps_the_programs_own_frames(visit: Visit):
+    page = visit.to("/")
+    page.evaluate(
+        """async () => {
+            const part = (name, own, value, children = []) => ({ name, place: "", own, value, children });
+            const inner = (name) => part(name, false, 2, [part("json", false, 2, [part("mine", true, 2)])]);
+            const tree = part("all", false, 4, [part("lib", false, 4, [inner("a"), inner("b")])]);
+            document.body.innerHTML = '<div data-flame="x"></div><script id="x" type="application/json">'
+                + JSON.stringify(tree) + '</' + 'script>';
+            for (const name of ["d3-selection", "d3-flamegraph"]) {
+                await new Promise((done) => {
+                    const script = document.createElement("script");
+                    script.src = `/static/vendor/${name}.min.js`;
+                    script.onload = done;
+                    document.body.append(script);
+                });
+            }
+            (await import("/static/flames.js")).drawFlames(document);
+        }"""
+    )
+    assert page.locator("g.frame").count() == 8
+    page.get_by_label("Fold libraries").click()
+    labels = page.locator("g.frame").evaluate_all("all => all.map((one) => one.getAttribute('aria-label'))")
+    assert [label.partition(":")[0] for label in labels] == ["all", "lib", "mine"]
+
+
 def test_a_flame_graph_is_as_wide_as_its_card(visit: Visit):
     page = visit.to(visit.address_of("/", ".rank a"))
     page.locator(".flame g.frame").first.wait_for()

@@ -34,6 +34,7 @@ from loopcanary.ui.pages.groups import ROWS, Filters, groups_page
 from loopcanary.ui.pages.issue import issue_page
 from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
+from loopcanary.ui.pages.stall import sections
 from loopcanary.ui.pages.timeline import timeline_view
 from loopcanary.ui.sources import as_one, change_each
 
@@ -453,6 +454,39 @@ def test_the_stack_of_a_stall_is_that_of_the_work(store: Store):
     assert page is not None
     assert page.stacks[0].rows == (SELECT,)
     assert page.stacks[0].frames[-1] == MAIN
+
+
+def test_a_flame_graph_ends_in_what_the_thread_did():
+    graph = flame([STALL])
+    assert graph.tree is not None
+    leaves: dict[str, int] = {}
+
+    def visit(node: dict[str, Any]) -> None:
+        below = sum(one["value"] for one in node["children"])
+        assert below <= node["value"]
+        if "doing" in node:
+            leaves[node["name"]] = node["value"]
+        for one in node["children"]:
+            visit(one)
+
+    visit(graph.tree)
+    # Of the first stack's 390 ms, in the proportion of its spans; a thread that ran has no leaf.
+    gc_ns = 390 * MS * 90_345_678 // 390_345_678
+    assert leaves == {"[collecting garbage]": gc_ns, "[waiting for the GIL]": 22 * MS}
+
+
+def test_the_cursor_finds_stacks_and_lines_as_the_page_has_them():
+    course = sections(STALL).course
+    assert course is not None
+    assert [(begin, length, stack) for begin, length, stack, _ in course["spans"]] == [
+        (0, 300 * MS, 0),
+        (300 * MS, 22 * MS, 1),
+        (322 * MS, 90_345_678, 0),
+    ]
+    names = [[course["frames"][index]["name"] for index in stack] for stack in course["stacks"]]
+    assert names == [["handle", "load_orders", "loads", "decode", "raw_decode"], ["handle", "load_orders"]]
+    assert course["lines"][1] == ["/srv/shop/orders.py:87", "/srv/shop/web.py:12"]
+    assert sections(dataclasses.replace(STALL, timeline=None)).course is None
 
 
 def test_what_held_the_gil_has_a_flame_graph():

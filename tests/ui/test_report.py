@@ -222,7 +222,7 @@ def test_the_graph_of_a_bug_keeps_its_widest_frames(store: Store):
         )
         for number in range(50)
     )
-    store.put([SESSION], [stall(stacks=stacks)])
+    store.put([SESSION], [stall(stacks=stacks, timeline=None)])
     [bug] = page_of(store).bugs
     assert bug.flame.left_out == 1 + 50 * 100 - 1_000
     assert "4,001 of the narrowest frames are left out" in parsed(store).text

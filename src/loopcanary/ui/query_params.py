@@ -11,7 +11,7 @@ from loopcanary.model.search import IssueQuery
 from loopcanary.model.units import parse_duration_ns
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.pages.groups import OTHER, Filters
-from loopcanary.ui.pages.stalls import Part
+from loopcanary.ui.pages.stalls import ChartPart
 from loopcanary.words.text import printable
 
 _WORDS_MAX = 8
@@ -52,10 +52,10 @@ def page_of(asked: QueryParams) -> int:
     return _page(asked.get("page", ""))
 
 
-def part_of(asked: QueryParams) -> Part:
+def part_of(asked: QueryParams) -> ChartPart:
     """The part of a chart that was opened."""
     fingerprint = asked.get("f", "") or None
-    return Part(
+    return ChartPart(
         query=IssueQuery(
             # A bug is of one kind.
             kind=None if fingerprint else IssueKind.STALL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopcanary.model.stall import Cause, Holder, Portion, Stall
+from loopcanary.model.timeline import Doing
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END, Contributor, LockProof, Target, TargetKind
 from loopcanary.words.text import count_of, place, printable
@@ -20,6 +21,16 @@ _KIND_WORDS = {
     TargetKind.CHILD: "child process",
     TargetKind.OTHER: "",
 }
+DOING_WORDS = {
+    Doing.ON_CPU: "on a CPU",
+    Doing.READY: "ready, not run",
+    Doing.GIL_WAIT: "waiting for the GIL",
+    Doing.GC: "collecting garbage",
+    Doing.BLOCKED: "blocked",
+    Doing.STOPPED: "stopped",
+    Doing.UNKNOWN: "unknown",
+}
+"""Of a thread in a span of time."""
 _PROOF_WORDS = {
     LockProof.OWNER: "the lock itself says so",
     LockProof.WITH: "it is inside a with block of this lock",

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Any
 
 from loopcanary.model import StackFrame, Stall
 from loopcanary.model.loop_frames import work_of
+from loopcanary.model.timeline import Activity, Doing
 from loopcanary.words.text import library_path, printable
+from loopcanary.words.waiting import DOING_WORDS
 
 _NAME_MAX = 120
-_DEPTH_MAX = 150
+DEPTH_MAX = 150
 _HOT_MAX = 8
+_BARE = frozenset({Doing.ON_CPU, Doing.UNKNOWN})
+Leaf = tuple[str, str]
+"""What the thread did, and its words."""
+_Weighed = tuple[Sequence[StackFrame], int, Leaf | None]
 NODES_MAX = 4_000
 """The widest; the others are narrower than a pixel, unless there are very many of them."""
 
@@ -23,6 +31,8 @@ class _Node:
     name: str
     place: str
     own: bool
+    doing: str = ""
+    """Of a leaf that is no frame: what the thread did there."""
     weight_ns: int = 0
     below: dict[tuple[str, str], _Node] = field(default_factory=dict)
 
@@ -46,7 +56,8 @@ class Flame:
     stalls: int
     total_ns: int
     tree: dict[str, Any] | None
-    """As d3-flame-graph takes it: `name`, `value` (ns), `children`; besides, `place` and `own`."""
+    """As d3-flame-graph takes it: `name`, `value` (ns), `children`; besides, `place` and `own`, and of a
+    leaf that is no frame `doing`."""
     hot: tuple[HotLine, ...]
     left_out: int
     """Frames that are not in the tree, the narrowest."""
@@ -55,15 +66,48 @@ class Flame:
 def flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame:
     """Of the work on all stacks of these stalls, each by the time that it held; the widest frames of it."""
     kept = list(stalls)
-    stacks = [(work_of(stack.frames), stack.weight_ns) for stall in kept for stack in stall.stacks]
-    return _flame(stacks, len(kept), nodes_max)
+    return _flame(chain.from_iterable(map(_stacks, kept)), len(kept), nodes_max)
+
+
+def leaf_of(activity: Activity) -> Leaf | None:
+    """What is drawn below the innermost frame; None of a thread that ran, or of which nothing is known."""
+    if activity.doing in _BARE:
+        return None
+    inside = f" in {activity.syscall}" if activity.syscall and activity.doing is Doing.BLOCKED else ""
+    return activity.doing.value, printable(f"[{DOING_WORDS[activity.doing]}{inside}]", _NAME_MAX)
+
+
+def node_of(frame: StackFrame) -> dict[str, Any]:
+    """Name, place and whether it is the program's own, as the graph shows it."""
+    place = frame.file if frame.in_app else library_path(frame.file)
+    return {
+        "name": printable(frame.qualname, _NAME_MAX),
+        "place": printable(place, _NAME_MAX),
+        "own": frame.in_app,
+    }
+
+
+def _stacks(stall: Stall) -> Iterator[_Weighed]:
+    """Each stack's time, divided by what the thread did in it."""
+    did: dict[int, Counter[Leaf | None]] = defaultdict(Counter)
+    for span in stall.timeline.spans if stall.timeline is not None else ():
+        if span.stack is not None and span.length_ns > 0:
+            did[span.stack][leaf_of(span.activity)] += span.length_ns
+    for index, stack in enumerate(stall.stacks):
+        frames, rest, parts = work_of(stack.frames), stack.weight_ns, did[index]
+        for leaf, length_ns in parts.items():
+            if leaf is not None:
+                part_ns = stack.weight_ns * length_ns // parts.total()
+                rest -= part_ns
+                yield frames, part_ns, leaf
+        yield frames, rest, None
 
 
 def holding_flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame | None:
     """The same of the threads that held what these stalls waited for; None: no code of theirs is known."""
     kept = [stall for stall in stalls if stall.blamed_holder is not None and stall.timeline is not None]
     stacks = [
-        (_started(span.activity.holder_frames), span.length_ns)
+        (_started(span.activity.holder_frames), span.length_ns, None)
         for stall in kept
         if stall.timeline is not None
         for span in stall.timeline.spans
@@ -79,13 +123,13 @@ def _started(frames: Sequence[StackFrame]) -> Sequence[StackFrame]:
     return work[: own[-1] + 1] if own else work
 
 
-def _flame(stacks: Iterable[tuple[Sequence[StackFrame], int]], stalls: int, nodes_max: int) -> Flame:
+def _flame(stacks: Iterable[_Weighed], stalls: int, nodes_max: int) -> Flame:
     root = _Node("stalled time", "", own=False)
     on_stack: dict[tuple[str, str, int], int] = {}
     innermost: dict[tuple[str, str, int], int] = {}
-    for frames, weight_ns in stacks:
+    for frames, weight_ns, leaf in stacks:
         if weight_ns > 0 and frames:
-            _add(root, frames, weight_ns)
+            _add(root, frames, weight_ns, leaf)
             own = [(one.qualname, one.file, one.line) for one in frames if one.in_app]
             for key in set(own):
                 on_stack[key] = on_stack.get(key, 0) + weight_ns
@@ -112,18 +156,19 @@ def _flame(stacks: Iterable[tuple[Sequence[StackFrame], int]], stalls: int, node
     )
 
 
-def _add(root: _Node, frames: Sequence[StackFrame], weight_ns: int) -> None:
+def _add(root: _Node, frames: Sequence[StackFrame], weight_ns: int, leaf: Leaf | None) -> None:
     node = root
     node.weight_ns += weight_ns
-    for frame in reversed(frames[-_DEPTH_MAX:]):
+    for frame in reversed(frames[-DEPTH_MAX:]):
         key = frame.qualname, frame.file
         if key not in node.below:
-            place = frame.file if frame.in_app else library_path(frame.file)
-            node.below[key] = _Node(
-                printable(frame.qualname, _NAME_MAX), printable(place, _NAME_MAX), frame.in_app
-            )
+            node.below[key] = _Node(**node_of(frame))
         node = node.below[key]
         node.weight_ns += weight_ns
+    if leaf is not None:
+        doing, name = leaf
+        below = node.below.setdefault((name, ""), _Node(name, "", own=False, doing=doing))
+        below.weight_ns += weight_ns
 
 
 def _widest(root: _Node, most: int) -> tuple[set[int], int]:
@@ -147,6 +192,7 @@ def _to_dict(node: _Node, kept: set[int]) -> dict[str, Any]:
         "name": node.name,
         "place": node.place,
         "own": node.own,
+        **({"doing": node.doing} if node.doing else {}),
         "value": node.weight_ns,
         "children": [_to_dict(one, kept) for one in below if id(one) in kept],
     }

@@ -13,7 +13,7 @@ from loopcanary.registry import issue_kind, said_of
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.issue import circumstances, own_blocks
 from loopcanary.ui.pages.code import CodeView, code_view, holder_code, session_of, started_of
-from loopcanary.ui.pages.stall import StallSections
+from loopcanary.ui.pages.stall import StallSections, ranked_stacks
 from loopcanary.ui.pages.trees import IssueTree, tree_of
 from loopcanary.ui.tools import Tools
 
@@ -91,7 +91,7 @@ def _stacks(issue: Issue) -> tuple[StackView, ...]:
             frames=stack.frames,
             truncated=stack.truncated,
         )
-        for stack in sorted(issue.stacks, key=lambda one: -one.weight_ns)
+        for stack in (issue.stacks[index] for index in ranked_stacks(issue))
     )
 
 

@@ -113,7 +113,7 @@ def session_page(source: IssueStore, session_id: str, tools: Tools, now_wall_ns:
     session = with_open_stalls(source, session)
     query = IssueQuery(session=session_id).stalls
     sums = source.totals(query)
-    rows, _ = group_rows(source, query, source.groups(query, _BUGS), sums, source.remarks())
+    rows = group_rows(source, query, source.groups(query, _BUGS), sums, source.remarks())
     latest = of_type(Stall, source.issues(query, POINTS_MAX))
     watched = Watched.by(source.session_marks(IssueQuery(session=session_id)), now_wall_ns)
     ended_wall_ns = max([sums.end_wall_ns or 0, *(end for _, end in watched.spans)])
@@ -131,9 +131,9 @@ def session_page(source: IssueStore, session_id: str, tools: Tools, now_wall_ns:
         ),
         loops=tuple((loop, figures_of(loop)) for loop in session.loops),
         waits=tuple(
-            Waits(thread=loop.thread, rows=rows)
+            Waits(thread=loop.thread, rows=waits)
             for loop in session.loops
-            if (rows := tuple(_waits(tools.longer(loop, [ms * 1_000_000 for ms in _WAITS_MS]))))
+            if (waits := tuple(_waits(tools.longer(loop, [ms * 1_000_000 for ms in _WAITS_MS]))))
         ),
         requests=request_rows([session]),
         guards=tuple(guard_words(session)),

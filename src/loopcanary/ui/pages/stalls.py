@@ -13,7 +13,7 @@ ROWS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ChartPart:
     """What was asked for: times are ns since 1970, None has no bound."""
 
     query: IssueQuery
@@ -43,14 +43,14 @@ class Part:
 class StallsPage:
     """What the template shows, newest first."""
 
-    part: Part
+    part: ChartPart
     issues: int
     total_ns: int
     """Their length, of what was before and after the asked time too."""
     rows: tuple[Issue, ...]
 
 
-def stalls_page(source: IssueStore, part: Part) -> StallsPage:
+def stalls_page(source: IssueStore, part: ChartPart) -> StallsPage:
     """All that are in it are counted; at most ROWS are shown."""
     query = replace(part.query, until_wall_ns=part.to_ns)
     times = [(began, length) for _, _, began, length in source.times(query) if part.has(began, length)]
@@ -62,7 +62,9 @@ def stalls_page(source: IssueStore, part: Part) -> StallsPage:
     )
 
 
-def _shown(source: IssueStore, query: IssueQuery, part: Part, first_wall_ns: int | None) -> Iterator[Issue]:
+def _shown(
+    source: IssueStore, query: IssueQuery, part: ChartPart, first_wall_ns: int | None
+) -> Iterator[Issue]:
     if first_wall_ns is None:
         return
     found = source.issues(replace(query, since_wall_ns=first_wall_ns), ROWS)

@@ -8,23 +8,13 @@ from typing import Protocol
 
 from loopcanary.model import Stall
 from loopcanary.model.loop_frames import work_of
-from loopcanary.model.timeline import Doing, Pause, Span, Timeline
+from loopcanary.model.timeline import Pause, Span, Timeline
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import place, printable
-from loopcanary.words.waiting import held_words, lock_words, target_words
+from loopcanary.words.waiting import DOING_WORDS, held_words, lock_words, target_words
 
 _NAME_MAX = 60
 _ROWS_MAX = 200
-
-WORDS = {
-    Doing.ON_CPU: "on a CPU",
-    Doing.READY: "ready, not run",
-    Doing.GIL_WAIT: "waiting for the GIL",
-    Doing.GC: "collecting garbage",
-    Doing.BLOCKED: "blocked",
-    Doing.STOPPED: "stopped",
-    Doing.UNKNOWN: "unknown",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +103,7 @@ def timeline_view(stall: Stall) -> TimelineView | None:
         stall_x=x(0),
         threads_x=x(timeline.threads_at_ns) if timeline.threads_at_ns is not None else None,
         unseen=tuple(one for one in _unseen(stall, timeline, block) if one.width > 0.3),
-        keys=tuple((kind.value, words) for kind, words in WORDS.items() if kind in occurring),
+        keys=tuple((kind.value, words) for kind, words in DOING_WORDS.items() if kind in occurring),
         rows=tuple(_row(stall, span) for span in timeline.spans[:_ROWS_MAX]),
         left_out=max(len(timeline.spans) - _ROWS_MAX, 0),
         thinned=timeline.thinned,
@@ -159,8 +149,12 @@ class _MakeBlock(Protocol):
 
 def _doing_block(span: Span, block: _MakeBlock) -> Block:
     more = _more(span)
-    words = f"{WORDS[span.activity.doing]}, {format_duration(span.length_ns)}" + (f": {more}" if more else "")
-    return block(span.offset_ns, span.length_ns, span.activity.doing.value, words, WORDS[span.activity.doing])
+    words = f"{DOING_WORDS[span.activity.doing]}, {format_duration(span.length_ns)}" + (
+        f": {more}" if more else ""
+    )
+    return block(
+        span.offset_ns, span.length_ns, span.activity.doing.value, words, DOING_WORDS[span.activity.doing]
+    )
 
 
 def _stack_lane(stall: Stall, timeline: Timeline, block: _MakeBlock) -> TimelineLane:
@@ -239,7 +233,7 @@ def _row(stall: Stall, span: Span) -> SpanRow:
         offset_ns=span.offset_ns,
         length_ns=span.length_ns,
         samples=span.samples,
-        doing=WORDS[span.activity.doing],
+        doing=DOING_WORDS[span.activity.doing],
         where=_where(stall, span),
         more=_more(span),
     )

@@ -1,6 +1,7 @@
 // What the pages can do beyond being read: charts, flame graphs, copying, news in brief, and following what goes on.
 import { fillBriefs } from "./brief.js";
 import { drawCharts } from "./charts.js";
+import { offerCursor } from "./cursor.js";
 import { drawFlames } from "./flames.js";
 import { follow } from "./follow.js";
 import { offerSharing } from "./sharing.js";
@@ -8,6 +9,7 @@ import { offerSharing } from "./sharing.js";
 function dress(root) {
   drawCharts(root);
   drawFlames(root);
+  offerCursor(root);
   // What has to be scrolled sideways is reached by keys, too.
   for (const one of root.querySelectorAll(".scroll")) {
     if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
