@@ -56,8 +56,8 @@ def test_a_marker_is_nearer_than_the_option() -> None:
 @pytest.mark.parametrize(
     ("marker", "words"),
     [
-        (marked("50ms"), "takes max_stall and allow, not values without a name"),
-        (marked(max_stal="1s"), "takes max_stall and allow, not max_stal"),
+        (marked("50ms"), "takes max_stall, allow and strict, not values without a name"),
+        (marked(max_stal="1s"), "takes max_stall, allow and strict, not max_stal"),
         (marked(max_stall=50), "max_stall: 50 is no text such as '50ms'"),
         (marked(max_stall="soon"), "max_stall: 'soon' is no duration"),
         (marked(allow="json.loads"), "allow is a list of texts"),

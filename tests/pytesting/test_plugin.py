@@ -88,21 +88,26 @@ def test_two():
 """
 
 
-def run(folder: Path, *arguments: str, text: str = CASES) -> subprocess.CompletedProcess[str]:
+def started(folder: Path, *arguments: str, text: str = CASES) -> subprocess.Popen[str]:
     (folder / "test_cases.py").write_text(text)
     (folder / "pytest.ini").touch()
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith(("LOOPCANARY", "PYTEST"))
     }
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments],
         cwd=folder,
         env={**environ, "COLUMNS": "200"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=280,
-        check=False,
     )
+
+
+def run(folder: Path, *arguments: str, text: str = CASES) -> subprocess.CompletedProcess[str]:
+    with started(folder, *arguments, text=text) as process:
+        output, errors = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def outcomes(result: subprocess.CompletedProcess[str]) -> dict[str, str]:
@@ -202,7 +207,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
         (["--loopcanary-baseline=gone.json"], "gone.json cannot be read"),
         (
             ["--loopcanary"],
-            "test_cases.py::test_one: the marker loopcanary takes max_stall and allow, not max_stal",
+            "test_cases.py::test_one: the marker loopcanary takes max_stall, allow and strict, not max_stal",
         ),
     ):
         result = run(tmp_path, *arguments, text=marked)

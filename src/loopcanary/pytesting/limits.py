@@ -21,6 +21,8 @@ class Limit:
 
     max_ns: int | None
     allow: tuple[str, ...] = ()
+    strict: bool | None = None
+    """Whether blocking calls raise; None: as the option says."""
 
     def broken_by(self, stalls: Iterable[Stall], known: frozenset[str]) -> list[Stall]:
         """The stalls that are too long, longest first. `known`: fingerprints of the baseline."""
@@ -68,13 +70,16 @@ def limit_of(item: pytest.Item, default_ns: int | None) -> Limit:
 
 
 def _marked(args: Sequence[Any], options: Mapping[str, Any], default_ns: int | None, place: str) -> Limit:
-    unknown = set(options) - {"max_stall", "allow"}
+    unknown = set(options) - {"max_stall", "allow", "strict"}
     if args or unknown:
         words = ", ".join(sorted(unknown)) or "values without a name"
-        raise ValueError(f"{place}: the marker loopcanary takes max_stall and allow, not {words}")
+        raise ValueError(f"{place}: the marker loopcanary takes max_stall, allow and strict, not {words}")
     allow = options.get("allow", ())
     if isinstance(allow, str) or not all(isinstance(one, str) for one in allow):
         raise ValueError(f'{place}: allow is a list of texts, such as ["json.loads"]')
+    strict = options.get("strict")
+    if strict not in (None, True, False):
+        raise ValueError(f"{place}: strict is True or False, not {strict!r}")
     max_stall = options.get("max_stall")
     max_ns = default_ns if max_stall is None else duration_ns(max_stall, f"{place}: max_stall")
-    return Limit(max_ns, tuple(allow))
+    return Limit(max_ns, tuple(allow), strict)
