@@ -1,19 +1,16 @@
 """Requests a second of a gevent TCP echo server with loopcanary and without.
 
-As tcp_echo.py does it for asyncio: both servers live at the same time on one core, and the client, on another
-core, loads them in turns. Each request is two switches between a connection's greenlet and the hub.
+harness/load.py says how. Each request is two switches between a connection's greenlet and the hub.
 """
 
 from __future__ import annotations
-
-import os
 
 import gevent.socket
 from gevent.os import tp_read
 from gevent.server import StreamServer
 from harness import table
-from harness.children import DRIVER_CPU, alternate, pair, start_watching, tell
-from tcp_echo import PROCESSES, SLICES, Client
+from harness.children import start_watching, tell
+from harness.load import measure_server
 
 
 def echo(connection: gevent.socket.socket, address: object) -> None:
@@ -36,23 +33,7 @@ def child(role: str) -> None:
 
 def measure() -> None:
     """Prints requests a second, and CPU time per request."""
-    os.sched_setaffinity(0, {DRIVER_CPU})
-    rates: list[tuple[float, float]] = []
-    costs: list[tuple[float, float]] = []
-    for _ in range(PROCESSES):
-        with pair("streams") as servers:
-            watched, plain = clients = [Client(server) for server in servers]
-            alternate(watched.load, plain.load, 2)  # warm
-            for client in clients:
-                client.cpu_ns_per_request.clear()
-            rates += alternate(watched.load, plain.load, SLICES)
-            costs += zip(plain.cpu_ns_per_request, watched.cpu_ns_per_request, strict=True)
-            for client in clients:
-                client.close()
-    note = f"{max(plain for _, plain in rates):,.0f} requests/s without"
-    table.ratio_at_least("gevent TCP echo, requests/s", table.Ratio.of(rates), 0.99, note=note)
-    note = f"{min(plain for plain, _ in costs) / 1000:.1f} us of CPU each without"
-    table.told("gevent TCP echo, requests per CPU second", table.Ratio.of(costs), note=note)
+    measure_server("gevent TCP echo", "streams")
 
 
 if __name__ == "__main__":
