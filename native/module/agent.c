@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/answers/answers.h"
+#include "core/host/kept_file.h"
 #include "core/start/start.h"
 
 lc_agent lc_the_agent;
@@ -85,6 +86,7 @@ static void give_back(lc_agent *agent, bool process_ends)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     agent->flight.is_stored_to = __atomic_load_n(&agent->threads_storing, __ATOMIC_SEQ_CST) != 0;
     lc_flight_close(&agent->flight, process_ends);
+    lc_close_all_left();
 }
 
 static bool open_parts(lc_agent *agent, const char *path, const char *checkpoint_path,

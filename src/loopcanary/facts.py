@@ -23,6 +23,8 @@ _PTH_FILES_MAX = 256
 _INSTALLED = ("site-packages", "dist-packages")
 _IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy", "graalpy": "GraalPy"}
 _CGROUP_LEVELS_MAX = 64
+_SPARE_DESCRIPTORS = 16
+"""As in native/core/host/kept_file.c."""
 _UNLIMITED_BYTES = 1 << 60
 """cgroup v1 writes "no limit" as the largest multiple of a page below 2^63."""
 
@@ -129,6 +131,16 @@ def cgroup_limits(root: str = "/") -> tuple[int | None, float | None]:
                     memory.extend(_memory_limits(folder))
                     cores.extend(_core_limits(folder))
     return min(memory, default=None), min(cores, default=None)
+
+
+def is_short_of_descriptors() -> bool:
+    """Whether the process has nearly all that it may have: then none of ours may come, nor go, so that the
+    program gets as many as without us. False where the system does not say (Linux before 6.2)."""
+    try:
+        taken, allowed = os.stat("/proc/self/fd").st_size, os.sysconf("SC_OPEN_MAX")
+    except (AttributeError, OSError, ValueError):
+        return False
+    return taken > 0 and 0 <= allowed < taken + min(_SPARE_DESCRIPTORS, allowed // 8)
 
 
 def _groups(root: str) -> Iterator[tuple[list[str], str]]:
@@ -267,13 +279,20 @@ def code_origin() -> tuple[object, ...]:
     return (*sys.path, _working_folder(), _main_file())
 
 
+_resolved: dict[str, str] = {}
+"""Folders with their links resolved, by their absolute paths: a program's first loop asks for most again."""
+
+
 def _folders(entries: Iterable[str]) -> list[str]:
     """Absolute, as written and with links resolved, each once."""
     seen: dict[str, None] = {}
     for entry in entries:
         if entry:
-            seen.setdefault(os.path.abspath(entry).rstrip(os.sep) or os.sep)
-            seen.setdefault(os.path.realpath(entry).rstrip(os.sep) or os.sep)
+            written = os.path.abspath(entry).rstrip(os.sep) or os.sep
+            if written not in _resolved:
+                _resolved[written] = os.path.realpath(written)
+            seen.setdefault(written)
+            seen.setdefault(_resolved[written])
     return list(seen)
 
 

@@ -151,6 +151,94 @@ def test_a_program_with_few_descriptors_has_them_all(place, way):
     assert line.startswith("loopcanary: nothing is watched: 20 descriptors are allowed (ulimit -n)")
 
 
+def test_a_program_without_descriptors_gets_none_of_ours(place):
+    """As Twisted's tests do, which take all there are and expect that the next connection fails."""
+    program = place.program("""
+        import loopcanary, resource
+        from pathlib import Path
+        from loopcanary.flight import FlightFile
+
+        def of_thread(tid):
+            return [entry.name for entry in os.scandir("/proc/self/fd")
+                    if f"/task/{tid}/" in os.path.realpath(entry)]
+
+        async def other():
+            with loopcanary.expect("5m"):
+                block("sampled", 0.02)
+            tids.append(threading.get_native_id())
+            while not may_end.is_set():
+                await asyncio.sleep(0.01)
+
+        async def main():
+            thread.start()
+            while not tids or not of_thread(tids[0]):
+                await asyncio.sleep(0.01)
+            (link,) = Path(os.environ["LOOPCANARY_STORE"], "flight").glob("*.flight")
+            with FlightFile.open(link.resolve()) as flight:
+                taken = []
+                try:
+                    while True:
+                        taken.append(os.dup(0))
+                except OSError:
+                    may_end.set()
+                thread.join()
+                looks = set()
+                while len(looks) < 5:
+                    await asyncio.sleep(0.01)
+                    looks.add(flight.header.heartbeat_ns)
+                try:
+                    os.dup(0)
+                except OSError as error:
+                    print(error.strerror)
+                for descriptor in taken:
+                    os.close(descriptor)
+                while of_thread(tids[0]):
+                    await asyncio.sleep(0.01)
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        tids, may_end = [], threading.Event()
+        loop = asyncio.new_event_loop()  # it is not closed, which would make room
+        thread = threading.Thread(target=lambda: loop.run_until_complete(other()))
+        asyncio.run(main())
+    """)
+    done = place.run(program, LOOPCANARY_THRESHOLD="100s", LOOPCANARY_SAMPLE_DELAY="5ms")
+    assert done.stdout == "Too many open files\n"
+
+
+def test_a_stall_without_descriptors_is_stored_later(place):
+    """What tells it takes some: the program, which closes one for another, would not get that."""
+    program = place.program("""
+        import resource
+        from loopcanary.engine.in_process import running
+
+        running._SHORT_PATIENCE_S = 600
+
+        async def main():
+            await asyncio.sleep(0)
+            taken = []
+            try:
+                while True:
+                    taken.append(os.dup(0))
+            except OSError:
+                block("without")
+            await asyncio.sleep(1)
+            assert not loopcanary.statistics().get("stalls_reported")
+            for descriptor in taken:
+                os.close(descriptor)
+            while not loopcanary.statistics().get("stalls_reported"):
+                await asyncio.sleep(0.01)
+
+        import loopcanary
+        loopcanary.install()
+        samples()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        asyncio.run(main())
+    """)
+    done = place.run(program)
+    assert "store failed" not in done.stderr
+    assert place.culprits() == ["without"]
+
+
 @pytest.mark.skipif(
     bool(os.environ.get("LOOPCANARY_TEST_SANITIZE")), reason="the sanitizer reserves more than that"
 )

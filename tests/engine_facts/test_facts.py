@@ -244,3 +244,27 @@ _V1 = [
 )
 def test_cgroup_limits(tmp_path, groups, mounts, files, limits):
     assert cgroup_limits(machine(tmp_path, groups=groups, mounts=mounts, files=files)) == limits
+
+
+def test_links_of_folders_are_resolved_once(monkeypatch):
+    """The first loop of a program asks for the same as its start, and waits for the answer."""
+    first = facts.code_paths()
+    monkeypatch.setattr(os.path, "realpath", None)
+    assert facts.code_paths() == first
+
+
+@pytest.mark.parametrize(("spare", "is_short"), [(40, False), (8, True), (0, True)])
+def test_short_of_descriptors_before_there_are_none(spare, is_short):
+    program = f"""
+import os, resource, sys
+from loopcanary.facts import is_short_of_descriptors
+if not os.stat("/proc/self/fd").st_size:
+    sys.exit("Linux says so from 6.2 on")
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+while os.dup(0) < 255 - {spare}: pass
+print(is_short_of_descriptors())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    if "from 6.2" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.stdout == f"{is_short}\n"

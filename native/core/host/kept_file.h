@@ -2,7 +2,8 @@
  *
  * The program may close descriptors that it did not open (daemons do), and get the number for a file of its own: whether a
  * descriptor is still ours is asked before it is read or closed. And it may count its descriptors: ours have numbers above
- * its own, and those that are needed again stay open where it may have many.
+ * its own, and those that are needed again stay open where it may have many. One that has nearly all it may have finds them
+ * as if we were not there: we take none of them, and what we would close is closed when there is room.
  */
 #ifndef LOOPCANARY_KEPT_FILE_H
 #define LOOPCANARY_KEPT_FILE_H
@@ -26,6 +27,14 @@ void lc_kept_file_close(lc_kept_file *file);
 bool lc_kept_file_is_ours(const lc_kept_file *file);
 /* The file's beginning as it is now; 0: nothing, or it is another file. */
 size_t lc_kept_file_read(const lc_kept_file *file, char *text, size_t room);
+/* open(2) for reading; EMFILE where the process has nearly all descriptors that it may have. Any thread. */
+int lc_open_unnoticed(const char *path, int flags);
+/* close(2), or later. Any thread. */
+void lc_close_unnoticed(int fd);
+/* Closes what was left open, if there is room by now. Any thread. */
+void lc_close_left(void);
+/* Closes it in any case: the engine ends. */
+void lc_close_all_left(void);
 /* Whether the process may have so many descriptors that it will not miss those which stay open while nothing goes on. */
 bool lc_kept_files_may_stay(void);
 

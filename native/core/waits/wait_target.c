@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/host/kept_file.h"
 #include "core/waits/child_target.h"
 #include "core/waits/descriptor_target.h"
 #include "core/waits/socket_name.h"
@@ -190,12 +191,12 @@ static void of_epoll(uint64_t tid, uint64_t fd, lc_target *out)
     char text[EPOLL_TEXT_MAX];
     nothing(out);
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", (int)fd);
-    const int info = fd > INT32_MAX ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    const int info = fd > INT32_MAX ? -1 : lc_open_unnoticed(path, 0);
     if (info < 0) {
         return;
     }
     const ssize_t got = read(info, text, sizeof text - 1u);
-    close(info);
+    lc_close_unnoticed(info);
     if (got <= 0 || (size_t)got == sizeof text - 1u) {
         return;
     }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/host/kept_file.h"
 #include "core/host/own_thread.h"
 #include "core/watchdog/stall_watch.h"
 
@@ -91,6 +92,7 @@ uint64_t lc_watchdog_look(lc_watchdog *w, uint64_t now_ns)
     uint64_t next = LC_NO_DEADLINE;
     w->now = lc_flight_pair_clocks(w->flight);
     LC_STORE(w->flight->header->heartbeat_ns, now_ns);
+    lc_close_left();
     for (uint64_t i = 0; i < used && i < LC_LANE_COUNT; i++) {
         const uint64_t wanted = lc_stall_watch_look(w, i, now_ns);
         next = wanted < next ? wanted : next;

@@ -29,7 +29,7 @@ from loopcanary.engine.in_process.native import NativeBackend
 from loopcanary.engine.in_process.parts import EngineParts, FileBackend, Plugged
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.engine.in_process.running import RunningEngine
-from loopcanary.facts import session_facts
+from loopcanary.facts import code_paths, session_facts
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState, Startup
 from loopcanary.model.method_map import START
 from loopcanary.protocols.plugins import Interceptor, Reporter, Tracer
@@ -88,7 +88,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         health=diagnosis.process_health,
         facts=lambda: {
             **to_wire(session),
-            CODE_PATHS: paths.refresh().to_json(),
+            CODE_PATHS: paths.refresh(),
             SETTINGS: {"concern": list(config.concern), **settings_as_environment(config)},
             STORE: str(folder),
         },
@@ -141,14 +141,18 @@ class _PathsOnce:
     """Where the program's code lies, looked up when it is first needed, and again when a loop runs."""
 
     def __init__(self) -> None:
+        self._told: dict[str, list[str] | str] = {}
         self._paths: diagnosis.CodePaths | None = None
 
     def get(self) -> diagnosis.CodePaths:
-        return self._paths or self.refresh()
-
-    def refresh(self) -> diagnosis.CodePaths:
-        self._paths = diagnosis.CodePaths.capture()
+        if self._paths is None:
+            self._paths = diagnosis.CodePaths.from_json(self._told or self.refresh())
         return self._paths
+
+    def refresh(self) -> dict[str, list[str] | str]:
+        """As they are written into the flight file: the loop that begins waits for it."""
+        self._told, self._paths = code_paths(), None
+        return self._told
 
 
 def _backend(canary: Canary, native: Native | None, session: Session, folder: Path) -> FileBackend:

@@ -43,8 +43,7 @@ TEST(where_few_are_allowed_the_upper_half_is_ours)
     lc_kept_file_close(&file);
     const int next = next_number();
     allow((rlim_t)next + 1u);
-    CHECK(lc_kept_file_open(&file, "/proc/self/stat") && file.fd == next);
-    lc_kept_file_close(&file);
+    CHECK(!lc_kept_file_open(&file, "/proc/self/stat") && errno == EMFILE && next_number() == next); /* the last is its own */
     allow(1024);
 }
 
@@ -65,6 +64,64 @@ TEST(a_descriptor_that_the_program_has_reused_is_left_alone)
     CHECK(fcntl(fd, F_GETFD) >= 0);
     close(fd);
     close(theirs);
+}
+
+/* Takes all that are allowed, and says how many. */
+static int take_all(int *taken, int room)
+{
+    int count = 0;
+    while (count < room && (taken[count] = dup(STDERR_FILENO)) >= 0) {
+        count++;
+    }
+    return count;
+}
+
+TEST(a_program_without_room_gets_none_of_ours)
+{
+    enum { ALLOWED = 64 };
+    static int taken[ALLOWED];
+    lc_kept_file other;
+    allow(ALLOWED);
+    CHECK(lc_kept_file_open(&file, "/proc/self/stat") && lc_kept_file_open(&other, "/proc/self/schedstat"));
+    const int ours = file.fd;
+    const int count = take_all(taken, ALLOWED);
+    CHECK(count > 0 && count < ALLOWED && errno == EMFILE);
+
+    lc_kept_file_close(&file);
+    lc_close_left();
+    CHECK(file.fd == 0 && dup(STDERR_FILENO) < 0 && errno == EMFILE);
+
+    for (int i = 0; i < count; i++) {
+        close(taken[i]);
+    }
+    lc_kept_file_close(&other); /* there is room: so is what was left */
+    CHECK(fcntl(ours, F_GETFD) < 0 && take_all(taken, ALLOWED) == count + 2);
+    for (int i = 0; i < count + 2; i++) {
+        close(taken[i]);
+    }
+    allow(1024);
+}
+
+TEST(what_was_left_is_closed_with_the_engine_and_only_if_it_is_ours)
+{
+    enum { ALLOWED = 64 };
+    static int taken[ALLOWED];
+    lc_kept_file lost;
+    allow(ALLOWED);
+    CHECK(lc_kept_file_open(&file, "/proc/self/stat") && lc_kept_file_open(&lost, "/proc/self/schedstat"));
+    const int ours = file.fd, reused = lost.fd;
+    const int count = take_all(taken, ALLOWED);
+    lc_kept_file_close(&file);
+    lc_kept_file_close(&lost);
+    CHECK(dup2(STDERR_FILENO, reused) == reused);
+
+    lc_close_all_left();
+    CHECK(fcntl(ours, F_GETFD) < 0 && fcntl(reused, F_GETFD) >= 0);
+    for (int i = 0; i < count; i++) {
+        close(taken[i]);
+    }
+    close(reused);
+    allow(1024);
 }
 
 int main(void) { return run_tests(); }

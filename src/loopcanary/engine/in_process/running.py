@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loopcanary.engine.attachment import Attachment
 from loopcanary.engine.fork_pause import ForkPause
 from loopcanary.engine.in_process.drain import Drain
+from loopcanary.facts import is_short_of_descriptors
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from loopcanary.engine.traced import EngineTraces
     from loopcanary.model import LoopHealth, Session, Stall, TraceFigures
     from loopcanary.protocols.tracing import Traces
+
+_SHORT_LOOK_S, _SHORT_PATIENCE_S = 0.5, 5.0
+"""How often it is asked whether the program has descriptors again, and for how long."""
 
 
 class RunningEngine:
@@ -34,7 +38,7 @@ class RunningEngine:
             boundary,
             first=parts.recover,
             native=native,
-            patience_s=traced.patience_s,
+            patience_s=self._patience_s,
         )
         self._boundary = boundary
         self._traced = traced
@@ -42,6 +46,9 @@ class RunningEngine:
         self._facts_stored = False
         self._leaves_evidence = False
         self._has_start = False
+        self._short_since_s: float | None = None
+        self._may_be_open = False
+        """The store, which the drain closes when it has stored."""
 
     @property
     def session(self) -> Session:
@@ -131,7 +138,23 @@ class RunningEngine:
 
     # ---- the drain's work -------------------------------------------------------------------
 
-    def _take(self) -> bool:
+    def _patience_s(self) -> float | None:
+        patience_s = self._traced.patience_s()
+        if self._short_since_s is None:
+            return patience_s
+        return _SHORT_LOOK_S if patience_s is None else min(patience_s, _SHORT_LOOK_S)
+
+    def _take(self) -> None:
+        """Later, where the program has used up its descriptors: what is loaded and stored takes some, which
+        the program, as it closes one, expects to get again."""
+        if not is_short_of_descriptors():
+            self._short_since_s = None
+        elif self._short_since_s is None:
+            self._short_since_s = time.monotonic()
+        if self._short_since_s is None or time.monotonic() - self._short_since_s > _SHORT_PATIENCE_S:
+            self._take_now()
+
+    def _take_now(self) -> bool:
         """True: nothing went wrong that would be known here only."""
         parts = self.parts
         taken = parts.backend.take()
@@ -142,8 +165,10 @@ class RunningEngine:
             else:
                 self._leaves_evidence = True
         self._take_start(is_end=False)
-        if self._traced.take(parts) or taken:
-            # What is open can be closed behind our back (a daemon closes all descriptors), or inherited.
+        self._may_be_open |= bool(self._traced.take(parts) or taken)
+        # What is open can be closed behind our back (a daemon closes all descriptors), or inherited.
+        if self._may_be_open and not is_short_of_descriptors():
+            self._may_be_open = False
             self._boundary.call("store", parts.sink.close, keep=True)
         return True
 
@@ -180,7 +205,7 @@ class RunningEngine:
         call, parts = self._boundary.call, self.parts
         parts.plugged.stop()  # here, as it is others' code: the program does not wait for it for long
         call("engine", parts.backend.stop, keep=True)
-        is_whole = bool(call("drain", self._take, keep=True))
+        is_whole = bool(call("drain", self._take_now, keep=True))
         traced = call("tracers", self._traced.end, parts, keep=True)
         parts.plugged.close()
         self._take_start(is_end=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopcanary.store.errors import StoreError
 from loopcanary.store.sqlite import schema
-from loopcanary.store.sqlite.descriptors import Descriptors, make_immortal
+from loopcanary.store.sqlite.descriptors import Descriptors, be_sparing, make_immortal
 from loopcanary.store.sqlite.files import (
     FILE_NAME,
     alone,
@@ -246,6 +246,7 @@ class Database:
         ):
             self._disconnect()
         if self._connection is None:
+            be_sparing()
             self._connection = self._connect()
             self._connections += 1
             self._descriptors = Descriptors()
@@ -371,8 +372,7 @@ class Database:
 def _choose_journal(connection: sqlite3.Connection) -> None:
     """Chooses the write-ahead log, with which readers and writers do not wait for each other.
 
-    Network and some container filesystems have no shared memory and refuse it: an ordinary journal then,
-    slower but as safe.
+    Network and some container filesystems have no shared memory for it: an ordinary journal then, as safe.
     """
     import sqlite3
 

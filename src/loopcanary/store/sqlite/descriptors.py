@@ -12,12 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopcanary.facts import is_short_of_descriptors
+from loopcanary.store.errors import StoreError
+
 if TYPE_CHECKING:
     import sqlite3
 
 _SELF = "/proc/self/fd"
 _KEPT = ("", "-wal", "-shm")
 _SUFFIXES = (*_KEPT, "-journal")
+
+
+def be_sparing() -> None:
+    """StoreError where the program needs all descriptors that it may have."""
+    if is_short_of_descriptors():
+        raise StoreError("the program needs all descriptors that it may have")
 
 
 class Descriptors:
