@@ -23,6 +23,7 @@ QUERIES = {
     "own code": IssueQuery(in_app=True),
     "a library's": IssueQuery(in_app=False),
     "a session": IssueQuery(session="b"),
+    "a program": IssueQuery(program="mail"),
     "a bug and own code": IssueQuery(fingerprint="1:3", in_app=True),
     "a word": IssueQuery(words=("charge",)),
     "nothing": IssueQuery(scene="nowhere"),
@@ -35,7 +36,7 @@ def many(store: Store) -> Store:
     assert STALL.culprit is not None
     library = stall(culprit=None).culprit
     store.put(
-        [SESSION, session(id="b")],
+        [SESSION, session(id="b", name="mail")],
         [
             stall(
                 id=f"x-{number}",

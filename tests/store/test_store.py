@@ -146,6 +146,8 @@ QUERIES = {
     "a quote is only a quote": (IssueQuery(words=("' OR 1=1 --",)), set()),
     "a session's start": (IssueQuery(session="s"), {"s1-1", "s1-2"}),
     "another session": (IssueQuery(session="s2"), set()),
+    "a program": (IssueQuery(program="shop"), {"s1-1", "s1-2"}),
+    "another program": (IssueQuery(program="sho"), set()),
     "a fingerprint": (IssueQuery(fingerprint="1:dead"), {"s1-2"}),
 }
 
@@ -164,6 +166,8 @@ def test_sessions_are_those_that_ran_in_the_time(store: Store) -> None:
     assert [one.id for one in store.reader.sessions(IssueQuery(since_wall_ns=BEGAN + 90 * S))] == ["s2"]
     assert [one.id for one in store.reader.sessions(IssueQuery(until_wall_ns=BEGAN))] == ["s1"]
     assert [one.id for one in store.reader.sessions(IssueQuery(session="s1"))] == ["s1"]
+    assert [one.id for one in store.reader.sessions(IssueQuery(program="shop"))] == ["s2", "s1"]
+    assert store.reader.sessions(IssueQuery(program="mail")) == []
 
 
 def test_marks_are_stalls_and_sessions_in_short(store: Store) -> None:

@@ -477,6 +477,25 @@ def test_the_filters_let_through_what_they_say(client: TestClient):
     assert "Nothing matches" in client.get("/groups", params={"since": "1h"}).text
 
 
+def test_bugs_and_runs_are_of_one_program_if_asked(filled: Store):
+    filled.put(
+        [session(id="m1", name="mail")], [stall(id="m", session="m1", fingerprint="1:mail", title="post")]
+    )
+    client = let_in(client_of(filled))
+    bugs = client.get("/groups", params={"program": "mail"}).text
+    assert (bugs.count('href="/group?'), "post" in bugs) == (1, True)
+    assert '<option value="mail" selected>' in bugs
+    runs = client.get("/sessions", params={"program": "mail"}).text
+    assert set(links(runs, "/session?")) == {"/session?id=m1"}
+    assert "No run of this program" in client.get("/sessions", params={"program": "no\0ne"}).text
+
+
+def test_entries_say_how_many_there_are(client: TestClient):
+    page = client.get("/doctor").text
+    counts = dict(re.findall(r'id="count-(\w+)" data-refresh>([\d,]+)<', page))
+    assert counts == {"groups": "2", "sessions": "1", "issues": str(len(ISSUES))}
+
+
 def test_what_no_filter_is_called_is_no_trouble(store: Store):
     store.put([SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}") for n in range(60)])
     client = let_in(client_of(store))
@@ -558,14 +577,14 @@ def test_a_bug_of_another_kind_has_one_list_with_links(client: TestClient):
     text = client.get("/group", params={"f": JANK.fingerprint}).text
     assert text.count(">Latest<") == 1
     assert f'href="/issue?id={JANK.id}"' in text.partition('id="latest"')[2]
-    assert re.search(r'aria-current="page">Issues<', text)
+    assert re.search(r'aria-current="page">Issues\b', text)
     assert "stalled" not in text.partition("<main")[2]
 
 
 @pytest.mark.parametrize("kind", ["jank", "other"])
 def test_a_list_of_other_kinds_speaks_of_no_stalls(client: TestClient, kind: str):
     text = client.get("/groups", params={"kind": kind}).text
-    assert re.search(r'aria-current="page">Issues<', text)
+    assert re.search(r'aria-current="page">Issues\b', text)
     assert "what stalls" not in text
     assert ">stalled<" not in text
 

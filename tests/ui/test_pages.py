@@ -239,7 +239,7 @@ def test_stacks_are_folded_to_own_code_and_kept_whole(filled: Store):
 
 def test_sessions_tell_how_they_ended(filled: Store):
     filled.put_session(session(id="s2", started_wall_ns=BEGAN, ended_wall_ns=None, end=SessionEnd.RUNNING))
-    page = sessions_page(filled.reader, NOW)
+    page = sessions_page(filled.reader, None, NOW)
     assert [(row.session.id, row.session.end.value) for row in page.rows] == [
         ("s2", "running"),
         ("s1", "killed"),

@@ -26,6 +26,8 @@ class IssueQuery:
     """Each occurs, in any case, in the title, callback, task, scene, thread, program or culprit."""
     session: str | None = None
     """Start of the session's id."""
+    program: str | None = None
+    """Runs of the program with just this name."""
     fingerprint: str | None = None
     scene: str | None = None
     """Just this scene; empty: none was known."""

@@ -44,6 +44,8 @@ def condition(query: IssueQuery, *, by_time: bool = True) -> tuple[str, list[Any
         terms.append((f"cause IN ({marks})", sorted(cause.value for cause in query.causes)))
     if query.session is not None:
         terms.append(("session >= ? AND session < ?", prefix_range(query.session)))
+    if query.program is not None:
+        terms.append(("session IN (SELECT id FROM sessions WHERE name = ?)", [storable(query.program)]))
     if query.fingerprint is not None:
         terms.append(("fingerprint = ?", [storable(query.fingerprint)]))
     if query.scene is not None:
@@ -93,12 +95,15 @@ def summed_condition(query: IssueQuery) -> tuple[str, list[Any]]:
 
 
 def session_condition(query: IssueQuery) -> tuple[str, list[Any]]:
-    """The WHERE clause of the sessions that ran in the query's time, and its values."""
+    """The WHERE clause of the program's sessions that ran in the query's time, and its values."""
     latest = bounded(1 << 63)
     until = latest if query.until_wall_ns is None else bounded(query.until_wall_ns)
     since = -latest if query.since_wall_ns is None else bounded(query.since_wall_ns)
     clause = "WHERE id >= ? AND id < ? AND started_wall_ns < ? AND coalesce(ended_wall_ns, ?) >= ?"
-    return clause, [*prefix_range(query.session or ""), until, latest, since]
+    values = [*prefix_range(query.session or ""), until, latest, since]
+    if query.program is None:
+        return clause, values
+    return narrowed(clause, "name = ?"), [*values, storable(query.program)]
 
 
 def narrowed(clause: str, term: str) -> str:

@@ -180,8 +180,9 @@ class _Pages:
         return "stalls.html", {"page": stalls_page(self._source, part_of(request.query_params))}
 
     def sessions(self, request: Request, now: Now) -> Page:
-        del request, now
-        return "sessions.html", {"page": sessions_page(self._source, time.time_ns())}
+        del now
+        program = request.query_params.get("program") or None
+        return "sessions.html", {"page": sessions_page(self._source, program, time.time_ns())}
 
     def session(self, request: Request, now: Now) -> Page:
         del now

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, Stall
-from loopcanary.model.search import OTHERS, IssueQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery
 from loopcanary.model.units import format_size
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.times import moment
@@ -62,6 +62,10 @@ class Now:
     """What is wrong with a store, for people."""
     filled: frozenset[str] = frozenset()
     """Those of the pages for other kinds that an issue fills."""
+    bugs: int = 0
+    issues: int = 0
+    """Bugs of other kinds than stalls."""
+    runs: int = 0
 
     @property
     def version(self) -> str:
@@ -123,6 +127,7 @@ class Watch:
         trouble: list[str] = []
         stored: list[int] = []
         filled: set[str] = set()
+        found: dict[str, set[str]] = {"bugs": set(), "issues": set(), "runs": set()}
         for store, known in zip(self.stores, self._cached, strict=True):
             try:
                 sight = self._look(store)
@@ -132,6 +137,9 @@ class Watch:
                     known.totals(IssueQuery(kind=IssueKind.STARTUP)),
                 ]
                 filled.update(_filled(known))
+                found["bugs"].update(one.fingerprint for one in known.group_sums(STALLS))
+                found["issues"].update(one.fingerprint for one in known.group_sums(OTHERS))
+                found["runs"].update(run.id for run in known.session_marks(IssueQuery()))
             except self._errors as error:
                 trouble.append(_of(store, str(error)))
                 self._note([_of(store, line) for line in store.notices])
@@ -154,6 +162,7 @@ class Watch:
             moving=self._now.moving + bool(running),
             trouble=(*self._notices, *trouble),
             filled=frozenset(filled),
+            **{name: len(ids) for name, ids in found.items()},
         )
 
     def _aside(self, store: OneStore) -> list[str]:

@@ -36,6 +36,7 @@ def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
             causes=_causes(asked.getlist("cause"), wrong),
             words=tuple(text.split()[:_WORDS_MAX]),
             session=asked.get("session", "") or None,
+            program=asked.get("program", "") or None,
             scene=None if not scene else "" if scene == NO_SCENE else scene,
             in_app={"own": True, "library": False}.get(asked.get("code", "")),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from loopcanary.model import Cause
@@ -66,6 +66,7 @@ class GroupsPage:
     """Name and words of those that can be asked for."""
     causes: tuple[Cause, ...]
     scenes: tuple[str, ...]
+    programs: tuple[str, ...]
     sessions: tuple[SessionMark, ...]
 
 
@@ -80,6 +81,7 @@ def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
     found = source.groups(query, end + len(ignored))
     shown = [one for one in found if one.fingerprint not in ignored]
     first = end - ROWS
+    runs = source.session_marks(IssueQuery())
     rows = group_rows(source, query, shown[first:end], sums, remarks, first_rank=first + 1)
     return GroupsPage(
         filters=filters,
@@ -92,8 +94,14 @@ def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
         kinds=_kinds(),
         causes=tuple(Cause),
         scenes=tuple(source.scenes()),
-        sessions=tuple(source.session_marks(IssueQuery())[:100]),
+        programs=programs_of(runs),
+        sessions=tuple(runs[:100]),
     )
+
+
+def programs_of(runs: Iterable[SessionMark]) -> tuple[str, ...]:
+    """Names of the programs that ran, by name."""
+    return tuple(sorted({run.name for run in runs if run.name}))
 
 
 def _kinds() -> tuple[tuple[str, str], ...]:

@@ -207,6 +207,8 @@ def query_words(query: IssueQuery) -> Iterator[str]:
         yield f"cause {_any_of([cause.value for cause in query.causes])}"
     for word in query.words:
         yield f"text {printable(word, 60)}"
+    if query.program is not None:
+        yield f"program {printable(query.program, 60)}"
     if query.session is not None:
         yield f"session {printable(query.session, 60)}"
     if query.fingerprint is not None:

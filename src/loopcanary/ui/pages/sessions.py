@@ -11,7 +11,7 @@ from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.figures.open_stalls import with_open_stalls
 from loopcanary.report.figures.watched import Watched
-from loopcanary.ui.pages.groups import GroupRow, group_rows
+from loopcanary.ui.pages.groups import GroupRow, group_rows, programs_of
 from loopcanary.ui.pages.overview import RequestRow, StackedTime, request_rows, stacked_time
 from loopcanary.ui.pages.spread import POINTS_MAX, Spread, spread
 from loopcanary.ui.tools import Tools
@@ -41,15 +41,21 @@ class SessionRow:
 class SessionsPage:
     """What the template shows, newest first."""
 
+    program: str | None
+    """Only its runs; None: those of all."""
+    programs: tuple[str, ...]
     rows: tuple[SessionRow, ...]
     more: int
 
 
-def sessions_page(source: IssueStore, now_wall_ns: int) -> SessionsPage:
-    """All processes, at most LIMIT of them."""
-    marks = source.session_marks(IssueQuery())
-    sessions = source.sessions(IssueQuery(), LIMIT)
+def sessions_page(source: IssueStore, program: str | None, now_wall_ns: int) -> SessionsPage:
+    """The processes of one program or, for None, of all; at most LIMIT of them."""
+    query = IssueQuery(program=program)
+    marks = source.session_marks(query)
+    sessions = source.sessions(query, LIMIT)
     return SessionsPage(
+        program=program,
+        programs=programs_of(source.session_marks(IssueQuery())),
         rows=tuple(session_row(with_open_stalls(source, session), now_wall_ns) for session in sessions),
         more=max(len(marks) - len(sessions), 0),
     )
