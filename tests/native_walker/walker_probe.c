@@ -316,56 +316,6 @@ static PyObject *probe_destructor(PyObject *self, PyObject *none)
     return PyLong_FromVoidPtr((void *)(uintptr_t)PyCode_Type.tp_dealloc);
 }
 
-/* ---- cost of a walk --------------------------------------------------------------------------- */
-
-typedef struct {
-    uint32_t tid;
-    uint32_t rounds;
-    uint64_t *ns;
-    uint32_t frames;
-    uint32_t failed;
-} bench;
-
-static void *run_bench(void *argument)
-{
-    bench *b = argument;
-    static lc_stack stack;
-    const uint64_t thread_state = thread_state_of(b->tid);
-    for (uint32_t i = 0; i < b->rounds; i++) {
-        const uint64_t begin = now_ns();
-        b->failed += source.source.walk(&source.source, thread_state, &stack) != LC_WALK_OK;
-        b->ns[i] = now_ns() - begin;
-        if (stack.count > b->frames) {
-            b->frames = stack.count;
-        }
-    }
-    return NULL;
-}
-
-static PyObject *probe_bench(PyObject *self, PyObject *args)
-{
-    (void)self;
-    bench b = {0};
-    if (!PyArg_ParseTuple(args, "II", &b.tid, &b.rounds)) {
-        return NULL;
-    }
-    b.ns = PyMem_RawCalloc(b.rounds, sizeof *b.ns);
-    if (b.ns == NULL) {
-        return PyErr_NoMemory();
-    }
-    on_native_thread(run_bench, &b);
-    PyObject *times = PyList_New(0);
-    for (uint32_t i = 0; i < b.rounds && times != NULL; i++) {
-        PyObject *ns = PyLong_FromUnsignedLongLong(b.ns[i]);
-        if (ns == NULL || PyList_Append(times, ns) < 0) {
-            Py_CLEAR(times);
-        }
-        Py_XDECREF(ns);
-    }
-    PyMem_RawFree(b.ns);
-    return Py_BuildValue("(NII)", times, b.frames, b.failed);
-}
-
 /* ---- sampling every thread, for the churn test ----------------------------------------------------- */
 
 typedef struct { /* a stack on its own: facts are only valid until the next walk */
@@ -549,21 +499,6 @@ static PyObject *probe_take(PyObject *self, PyObject *none)
     return stacks;
 }
 
-/* ---- a call that holds the GIL, for tests of the GIL ------------------------------------------------- */
-
-static PyObject *probe_hold_gil(PyObject *self, PyObject *args)
-{
-    (void)self;
-    double seconds;
-    if (!PyArg_ParseTuple(args, "d", &seconds)) {
-        return NULL;
-    }
-    const uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
-    while (now_ns() < end) {
-    }
-    Py_RETURN_NONE;
-}
-
 /* ---- the self-test ------------------------------------------------------------------------------- */
 
 /* Of a source whose layout has another number for one fact: why it is refused, or None. */
@@ -611,11 +546,9 @@ static PyMethodDef methods[] = {
     {"wrap_destructor", probe_wrap_destructor, METH_NOARGS, NULL},
     {"unwrap_destructor", probe_unwrap_destructor, METH_NOARGS, NULL},
     {"destructor", probe_destructor, METH_NOARGS, NULL},
-    {"bench", probe_bench, METH_VARARGS, NULL},
     {"start", probe_start, METH_VARARGS, NULL},
     {"stop", probe_stop, METH_NOARGS, NULL},
     {"take", probe_take, METH_NOARGS, NULL},
-    {"hold_gil", probe_hold_gil, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
