@@ -79,7 +79,11 @@ class TakenIn:
 
 
 class Intake:
-    """Gathers records in a file of its own. One thread. Raises StoreError."""
+    """Gathers records in a file of its own: what an importer is given. One thread.
+
+    Raises:
+        StoreError: From every method: no room, or the file fails.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -92,12 +96,20 @@ class Intake:
         self._connection.execute("BEGIN")
 
     def add_session(self, session: Session) -> None:
-        """Adds a session, or what it knows beyond the same one of before."""
+        """Adds a session, or what is new of one that was added before.
+
+        Args:
+            session: As its process knew it last.
+        """
         statement = _INTO_SESSIONS.format(values=f"VALUES ({bound(SESSION)})")
         self._execute(statement, records.session_columns(session))
 
     def add_issue(self, issue: Issue) -> None:
-        """Adds an issue, or a later state of the same one."""
+        """Adds an issue, or a later state of one that was added before.
+
+        Args:
+            issue: Of any kind, complete. Its session may be added before or after it.
+        """
         statement = _INTO_ISSUES.format(values=f"VALUES ({bound(ISSUE)})") + "RETURNING row"
         columns, payload = records.issue_columns(issue), records.issue_payload(issue)
         try:
@@ -108,7 +120,12 @@ class Intake:
             raise self._failed(error) from error
 
     def add_remark(self, fingerprint: str, remark: Remark) -> None:
-        """Adds the remark, unless the bug has one."""
+        """Adds what people said of a bug, unless it has a remark.
+
+        Args:
+            fingerprint: Of the bug.
+            remark: Its note, and whether it is ignored.
+        """
         try:
             remarks.add(self._connection, fingerprint, remark, self._now_wall_ns)
         except sqlite3.Error as error:

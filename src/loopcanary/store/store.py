@@ -130,7 +130,17 @@ class Store:
         self._database.write(lambda connection: remarks.write(connection, fingerprint, remark, now))
 
     def take_in(self, gather: Callable[[Intake], None]) -> TakenIn:
-        """Takes in records of other stores that `gather` adds: all of them, or nothing where it raises."""
+        """Takes in records of other stores: all of them, or nothing where `gather` raises.
+
+        Args:
+            gather: Called with what takes the records.
+
+        Returns:
+            How many were new, known or too old.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
         import sqlite3
         from contextlib import closing
         from pathlib import Path

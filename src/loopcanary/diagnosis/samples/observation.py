@@ -42,7 +42,14 @@ class Observation:
     """Known names of threads by their id."""
 
     def site(self, seen: WeighedSample) -> CallSite:
-        """Where the innermost frame was."""
+        """Where the innermost frame was.
+
+        Args:
+            seen: One of `seen`.
+
+        Returns:
+            What it called, as the source has it; NO_SITE without a stack.
+        """
         stack = seen.view.stack
         return self.sites.of(stack.at(0)) if stack else NO_SITE
 
@@ -64,8 +71,15 @@ class Observation:
         return len(selected) < _MORE_THAN_A_GLIMPSE and seen_ns < _GLIMPSE_SHARE * self.duration_ns
 
     def select(self, accepts: Callable[[WeighedSample], bool]) -> tuple[WeighedSample, ...]:
-        """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must
-        not look at times, weights and counters, nor at outer frames; `select_each` is for those."""
+        """The samples not yet explained of some kinds; samples are of one kind if they saw the same.
+
+        Args:
+            accepts: Asked once for each kind, by one sample of it. It must not look at times, weights,
+                counters or outer frames: `select_each` is for those.
+
+        Returns:
+            In order of time.
+        """
         chosen = {seen.kind for seen in self.kinds if accepts(seen)}
         if not chosen:
             return ()
