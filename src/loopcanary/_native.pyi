@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 _Where: TypeAlias = int | str  # an address in a shared object, or its path or soname
 _Token: TypeAlias = tuple[int, int, int, int]
-_Site: TypeAlias = tuple[CodeType, tuple[int, int], tuple[int, int]]
+_Site: TypeAlias = tuple[CodeType, *tuple[tuple[int, int], ...]]
 
 class LoopHooks:  # native/probes/hooks/loop_hooks.h
     kind: str
@@ -212,9 +212,9 @@ class Native(Protocol):
         handle_type: type,
         timer_type: type,
         original: object,
-        report: Callable[[Any, BaseException], object],
+        describe: Callable[[Any, BaseException], dict[str, Any]],
         adopt: Callable[[Any], object],
-        site: tuple[CodeType | None, int, int],
+        sites: tuple[CodeType | None, tuple[int, int], tuple[int, int]],
         namespace: dict[str, Any],
         /,
     ) -> Any: ...

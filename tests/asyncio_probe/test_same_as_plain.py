@@ -182,6 +182,16 @@ def _():
     return seen
 
 
+@story("a handler's SystemExit has asyncio's line as well")
+def _():
+    def leave(loop, context):
+        raise SystemExit(context["message"].partition(" at ")[0])
+
+    error = run(lambda loop: (loop.set_exception_handler(leave), loop.call_soon(fail)))
+    frames = traceback.extract_tb(error.__traceback__)
+    return error.code, [(one.name, one.line, one.colno, one.end_colno) for one in frames]
+
+
 @story("SystemExit ends the loop")
 def _():
     def leave():

@@ -16,17 +16,23 @@ typedef struct {
     Py_ssize_t when;
 } handle_slots;
 
+/* Where the original calls something. */
+typedef struct {
+    int lasti;
+    int line;
+} call_site;
+
 /* One asyncio in one interpreter: the module refuses subinterpreters. */
 static struct {
     handle_slots slots;
     PyTypeObject *handle_type;
     PyTypeObject *timer_type;
     lc_patch_chain chain;
-    PyObject *report;
+    PyObject *describe;
     PyObject *adopt;
     PyObject *traceback_code; /* the original's, for tracebacks; NULL: it was never seen */
-    int traceback_lasti;
-    int traceback_line;
+    call_site of_callback;
+    call_site of_handler;
     PyObject *traceback_globals;
 } asyncio;
 
@@ -71,26 +77,38 @@ static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject 
     return result;
 }
 
-/* The traceback gets the entry that the original would have put there: its code, at its call of the callback. */
-static void add_original_to_traceback(void)
+/* The traceback gets the entry that the original would have put there: its code, at this call. */
+static void add_original_to_traceback(const call_site *site)
 {
     if (asyncio.traceback_code != NULL) {
-        lc_traceback_add((PyCodeObject *)asyncio.traceback_code, asyncio.traceback_globals, asyncio.traceback_lasti,
-                         asyncio.traceback_line);
+        lc_traceback_add((PyCodeObject *)asyncio.traceback_code, asyncio.traceback_globals, site->lasti, site->line);
     }
+}
+
+/* self._loop.call_exception_handler(context) */
+static PyObject *call_exception_handler(PyObject *handle, PyObject *context)
+{
+    PyObject *loop = slot(handle, asyncio.slots.loop, "_loop");
+    PyObject *result = loop ? PyObject_CallMethod(loop, "call_exception_handler", "O", context) : NULL;
+    if (result == NULL) {
+        add_original_to_traceback(&asyncio.of_handler);
+    }
+    return result;
 }
 
 /* except BaseException as exc: self._loop.call_exception_handler(...). While the handler runs, exc is
  * what sys.exception() gives, as in the original's except clause. */
 static PyObject *report_exception(PyObject *handle)
 {
-    add_original_to_traceback();
+    add_original_to_traceback(&asyncio.of_callback);
     if (PyErr_ExceptionMatches(PyExc_SystemExit) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
         return NULL;
     }
     const lc_handling handling = lc_handling_begin();
     PyObject *arguments[] = {handle, handling.value};
-    PyObject *result = PyObject_Vectorcall(asyncio.report, arguments, 2, NULL);
+    PyObject *context = PyObject_Vectorcall(asyncio.describe, arguments, 2, NULL);
+    PyObject *result = context ? call_exception_handler(handle, context) : NULL;
+    Py_XDECREF(context);
     lc_handling_end(handling);
     return result;
 }
@@ -224,10 +242,11 @@ static bool find_slots(PyObject *handle_type, PyObject *timer_type, handle_slots
 
 PyObject *lc_asyncio_handle_method(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *handle_type, *timer_type, *original, *report, *adopt, *code, *globals;
-    int lasti, line;
-    if (!PyArg_ParseTuple(args, "O!O!OOO(Oii)O!", &PyType_Type, &handle_type, &PyType_Type, &timer_type,
-                          &original, &report, &adopt, &code, &lasti, &line, &PyDict_Type, &globals)) {
+    PyObject *handle_type, *timer_type, *original, *describe, *adopt, *code, *globals;
+    call_site of_callback, of_handler;
+    if (!PyArg_ParseTuple(args, "O!O!OOO(O(ii)(ii))O!", &PyType_Type, &handle_type, &PyType_Type, &timer_type,
+                          &original, &describe, &adopt, &code, &of_callback.lasti, &of_callback.line, &of_handler.lasti,
+                          &of_handler.line, &PyDict_Type, &globals)) {
         return NULL;
     }
     handle_slots slots;
@@ -241,12 +260,12 @@ PyObject *lc_asyncio_handle_method(PyObject *Py_UNUSED(module), PyObject *args)
     asyncio.slots = slots;
     Py_XSETREF(asyncio.handle_type, (PyTypeObject *)Py_NewRef(handle_type));
     Py_XSETREF(asyncio.timer_type, (PyTypeObject *)Py_NewRef(timer_type));
-    Py_XSETREF(asyncio.report, Py_NewRef(report));
+    Py_XSETREF(asyncio.describe, Py_NewRef(describe));
     Py_XSETREF(asyncio.adopt, Py_NewRef(adopt));
     if (PyCode_Check(code)) {
         Py_XSETREF(asyncio.traceback_code, Py_NewRef(code));
-        asyncio.traceback_lasti = lasti;
-        asyncio.traceback_line = line;
+        asyncio.of_callback = of_callback;
+        asyncio.of_handler = of_handler;
     }
     Py_XSETREF(asyncio.traceback_globals, Py_NewRef(globals));
     return PyDescr_NewMethod((PyTypeObject *)handle_type, &run_method);
@@ -257,7 +276,7 @@ PyObject *lc_asyncio_handle_forget(PyObject *Py_UNUSED(module), PyObject *taken_
     if (PyObject_IsTrue(taken_back) == 1) {
         lc_patch_chain_pop(&asyncio.chain);
     }
-    /* `report`, the traceback's code and the types stay: a callback that is running now may still need them. */
+    /* `describe`, the traceback's code and the types stay: a callback that is running now may still need them. */
     Py_CLEAR(asyncio.adopt);
     Py_RETURN_NONE;
 }

@@ -4,16 +4,16 @@
 
 #include <Python.h>
 
-/* asyncio_handle_method(handle_type, timer_type, original, report, adopt, site, globals) -> method descriptor
+/* asyncio_handle_method(handle_type, timer_type, original, describe, adopt, sites, globals) -> method descriptor
  *
  * handle_type  asyncio.events.Handle
  * timer_type   asyncio.events.TimerHandle
  * original     None to replace the original `_run`; or the `_run` that other code put there: it is called
  *              inside the bracket instead
- * report       report(handle, exception): tells the loop's exception handler
+ * describe     describe(handle, exception) -> what the loop's exception handler is given
  * adopt        adopt(loop): called once per thread, with the loop whose handle is the first seen on it
- * site         (code, lasti, line) of the original's call of the callback, for tracebacks; code None where the
- *              original is not asyncio's own
+ * sites        (code, (lasti, line), (lasti, line)) of the original's calls of callback and exception handler, for
+ *              tracebacks; code None where the original is not asyncio's own
  * globals      of the original, for tracebacks
  */
 PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args);

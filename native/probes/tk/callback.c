@@ -18,7 +18,7 @@ typedef struct {
 static struct {
     PyObject *func, *subst, *widget, *path, *report; /* names */
     PyCodeObject *code;                              /* of the pristine original, for tracebacks; NULL: never seen */
-    call_site of_func, of_subst;
+    call_site of_func, of_subst, of_report;
     PyObject *globals;
     PyObject *after_code; /* NULL: cannot be told apart */
     Py_ssize_t after_cell;
@@ -61,6 +61,7 @@ static PyObject *report_exception(PyObject *wrapper, const call_site *site)
     lc_handling_end(handling);
     Py_XDECREF(widget);
     if (result == NULL) {
+        lc_traceback_add(tk.code, tk.globals, tk.of_report.lasti, tk.of_report.line);
         return NULL;
     }
     Py_DECREF(result);
@@ -272,12 +273,12 @@ static bool make_names(void)
 PyObject *lc_tk_callback(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *original, *site, *globals, *after, *seen, *input, *partial, *code = NULL, *after_code = NULL;
-    call_site of_func = {0, 0}, of_subst = {0, 0};
+    call_site of_func = {0, 0}, of_subst = {0, 0}, of_report = {0, 0};
     Py_ssize_t cell = 0, count, button, time, event_type;
     if (!PyArg_ParseTuple(args, "OOO!OOOO!(nnnn)", &original, &site, &PyDict_Type, &globals, &after, &seen, &input,
                           &PyType_Type, &partial, &count, &button, &time, &event_type) ||
-        (site != Py_None && !PyArg_ParseTuple(site, "O!(ii)(ii)", &PyCode_Type, &code, &of_func.lasti,
-                                                &of_func.line, &of_subst.lasti, &of_subst.line)) ||
+        (site != Py_None && !PyArg_ParseTuple(site, "O!(ii)(ii)(ii)", &PyCode_Type, &code, &of_func.lasti, &of_func.line,
+                                              &of_subst.lasti, &of_subst.line, &of_report.lasti, &of_report.line)) ||
         (after != Py_None && !PyArg_ParseTuple(after, "O!n", &PyCode_Type, &after_code, &cell)) || !make_names()) {
         return NULL;
     }
@@ -285,6 +286,7 @@ PyObject *lc_tk_callback(PyObject *Py_UNUSED(module), PyObject *args)
         Py_XSETREF(tk.code, (PyCodeObject *)Py_NewRef(code));
         tk.of_func = of_func;
         tk.of_subst = of_subst;
+        tk.of_report = of_report;
     }
     Py_XSETREF(tk.globals, Py_NewRef(globals));
     Py_XSETREF(tk.after_code, Py_XNewRef(after_code));

@@ -222,6 +222,14 @@ try:
 except KeyError:
     next(stepping)
 next(stepping, None)
+class Broken:
+    def _report_exception(self):
+        raise OSError("cannot report")
+try:
+    tkinter.CallWrapper(fails, None, Broken())()
+except OSError as error:
+    frames = traceback.extract_tb(error.__traceback__)
+    seen.insert(0, [(one.name, one.line, one.colno, one.end_colno) for one in frames])
 print(json.dumps(seen))
 """
 
@@ -230,6 +238,7 @@ def test_exceptions_and_results_are_as_tkinter_s_own(tell):
     watched = tell("install()\n" + EXCEPTIONS)
     # What is due at once comes in any order.
     assert sorted(map(json.dumps, watched)) == sorted(map(json.dumps, tell(EXCEPTIONS)))
+    assert [place[0] for place in watched.pop(0)] == ["<module>", "__call__", "_report_exception"]
     kinds = sorted(entry[0] for entry in watched if isinstance(entry, list))
     assert kinds == ["LookupError", "NameError"] + ["ValueError"] * 4
     assert watched[-1] == "None"

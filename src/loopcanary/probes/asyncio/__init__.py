@@ -77,9 +77,9 @@ class AsyncioProbe(PatchingProbe):
             events.Handle,
             events.TimerHandle,
             None if pristine else original,
-            _report_exception,
+            _describe_exception,
             self.adopt,
-            _call_site(original.__code__) if pristine else (None, 0, 0),
+            _call_sites(original.__code__) if pristine else (None, (0, 0), (0, 0)),
             events.__dict__,
         )
 
@@ -140,25 +140,30 @@ def _is_plain_epoll(selector: Any, select: Any) -> bool:
     )
 
 
-def _call_site(code: CodeType) -> tuple[CodeType, int, int]:
-    """Where the original calls the callback: (code, offset of the instruction, line).
+def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, int]]:
+    """Where the original calls the callback and the loop's exception handler: (code, (offset, line), ...).
 
-    The line is the one after `try:`, the first of the body; of its instructions the call is the first that
-    spans all of the expression.
+    The callback's line is the one after `try:`, the first of the body; the handler's is the last but one.
     """
     lines = sorted({line for _, _, line in code.co_lines() if line and line > code.co_firstlineno})
-    call_line = lines[1] if len(lines) > 1 else code.co_firstlineno
+    if len(lines) < 3:
+        return code, (0, code.co_firstlineno), (0, code.co_firstlineno)
+    return code, _call_on_line(code, lines[1]), _call_on_line(code, lines[-2])
+
+
+def _call_on_line(code: CodeType, line: int) -> tuple[int, int]:
+    """Offset and line of the first instruction there that spans all of the expression: its call."""
     spans = [
         (end_column - column if column is not None and end_column is not None else 0, 2 * index)
-        for index, (line, _, column, end_column) in enumerate(code.co_positions())
-        if line == call_line
+        for index, (at, _, column, end_column) in enumerate(code.co_positions())
+        if at == line
     ]
     widest = max((span for span, _ in spans), default=0)
-    return code, next((offset for span, offset in spans if span == widest), 0), call_line
+    return next((offset for span, offset in spans if span == widest), 0), line
 
 
-def _report_exception(handle: Any, exception: BaseException) -> None:
-    """What Handle._run does with an exception of the callback (CPython Lib/asyncio/events.py)."""
+def _describe_exception(handle: Any, exception: BaseException) -> dict[str, Any]:
+    """What Handle._run makes of an exception of the callback (CPython Lib/asyncio/events.py)."""
     format_source: Callable[..., str] = sys.modules["asyncio.format_helpers"]._format_callback_source
     # The debug keyword decides whether arguments are shown; it came in the middle of 3.12 and 3.13.
     takes_debug = "debug" in (getattr(format_source, "__kwdefaults__", None) or ())
@@ -167,4 +172,4 @@ def _report_exception(handle: Any, exception: BaseException) -> None:
     context = {"message": f"Exception in callback {source}", "exception": exception, "handle": handle}
     if handle._source_traceback:
         context["source_traceback"] = handle._source_traceback
-    handle._loop.call_exception_handler(context)
+    return context

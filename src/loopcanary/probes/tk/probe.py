@@ -111,9 +111,9 @@ def _runs_on_this_thread(codes: frozenset[CodeType]) -> bool:
     return False
 
 
-def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, int]]:
-    """Where the original calls `func` and `subst`: (offset of the instruction, line) each."""
-    return code, _call_site(code, "func"), _call_site(code, "subst")
+def _call_sites(code: CodeType) -> tuple[CodeType, *tuple[tuple[int, int], ...]]:
+    """Where the original calls `func`, `subst` and the widget's report: (offset of the instruction, line)."""
+    return code, *(_call_site(code, name) for name in ("func", "subst", "_report_exception"))
 
 
 def _call_site(code: CodeType, name: str) -> tuple[int, int]:
