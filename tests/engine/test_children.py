@@ -87,6 +87,7 @@ def test_the_parents_flight_file_is_not_written_to_by_a_child(place):
 
         def elsewhere():
             async def main():
+                samples()  # as above
                 await asyncio.sleep(0)
                 stalled.set()
                 child_is_over.wait()

@@ -19,6 +19,7 @@ ENDS = {
 def test_a_process_that_ends_itself_was_not_killed(place: Place, end: str, status: int) -> None:
     program = place.program(f"""
         async def main():
+            samples()  # loads what it needs, which is no part of the block
             await asyncio.sleep(0)
             block("last")
             {end}

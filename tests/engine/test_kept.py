@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import platform
 import shutil
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loopcanary import keeper
 from loopcanary.model import SessionEnd
 
 from .watching import GIVES_UP_S, Place, refusing
@@ -137,6 +139,16 @@ def test_a_clean_program_gives_its_memory_back(place: Place):
     assert session.end is SessionEnd.EXIT
     assert session.loops
     assert place.left_behind() == []
+
+
+def test_what_no_keeper_took_in_time_lies_on_the_disk(place: Place):
+    keeper.prepare(str(place.store))
+    with Path(keeper.path(str(place.store), keeper.LOCK)).open("w") as seat:
+        fcntl.flock(seat, fcntl.LOCK_EX)  # those that are started find it taken, and end
+        place.run(place.program("stall('walk')"), LOOPCANARY_KEEPER="1")
+        [name] = [name for name in place.left_behind() if name.endswith(".flight")]
+        assert not (place.store / "flight" / name).is_symlink()
+    assert place.culprits() == ["walk"]
 
 
 def test_a_start_beside_many_leavings_starts_a_keeper(place: Place):

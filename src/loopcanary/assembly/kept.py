@@ -149,7 +149,7 @@ def _end(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
 
 
 def _leave(canary: Canary, recorder: Recorder) -> None:
-    """The session is for the next that reads the store, if no keeper is at work. The disk may not answer."""
+    """What is left is for the next that reads the store, if no keeper is at work. The disk may not answer."""
     native, folder, flight = recorder.native, canary.config.store, recorder.place
 
     def settle() -> None:
@@ -184,9 +184,10 @@ def _wait_for_keeper(canary: Canary, recorder: Recorder, facts: KeptFacts) -> No
         return  # it was tried in vain to do without one
     import errno
 
-    reading = _reading(canary, recorder, facts)
     if recorder.native.keeper_outcome() not in (0, errno.EINPROGRESS):
         canary.boundary.tell("no keeper could be started: what stalled is stored now")
-        reading.take_in()
-    elif config.console:
+        _reading(canary, recorder, facts).take_in()
+        return
+    if config.console:
         canary.boundary.tell("what stalled last is still being stored: `loopcanary report` will have it")
+    _leave(canary, recorder)  # the first process of a container takes its memory with it
