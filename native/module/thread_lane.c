@@ -119,7 +119,9 @@ static void copy_thread_name(lc_lane *lane)
 
 void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind)
 {
-    if (lane->loop_kind[0] == '\0' || strcmp(lane->loop_kind, "thread") == 0) {
+    const bool is_free =
+        !lc_lane_in_turn(lane) || lane->loop_kind[0] == '\0' || strcmp(lane->loop_kind, "thread") == 0;
+    if (is_free && strcmp(lane->loop_kind, loop_kind) != 0) {
         set_name(lane->loop_kind, sizeof lane->loop_kind, loop_kind);
     }
 }

@@ -62,6 +62,7 @@ bool lc_call_ours_with(PyObject *function, uint32_t number);
 /* Whether Python may be called on this thread: it has a thread state, and the interpreter is not about to end. GIL or none. */
 bool lc_may_call_python(void);
 
+/* A loop of that kind begins to run on the thread: within another one, the lane stays that one's. */
 void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind);
 
 #endif

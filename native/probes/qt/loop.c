@@ -64,6 +64,7 @@ static interrupted enter_iteration(lc_qt_thread *thread)
     lc_lane *lane = lc_qt_thread_begin_storing(thread);
     if (lane != NULL) {
         outer.was_in_turn = lc_lane_in_turn(lane);
+        lc_thread_lane_set_kind(lane, "qt");
         if (lc_lane_in_callback(lane)) {
             outer.was_in_delivery = thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch;
             (void)lc_callback_end(&thread->run.context, lane);

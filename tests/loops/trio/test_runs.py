@@ -36,6 +36,21 @@ def test_a_step_has_the_names_of_coroutine_and_task(watch):
     assert watch.stalls()[0].culprit.qualname == "slow"
 
 
+def test_a_thread_that_runs_loops_of_two_kinds_has_each_by_its_kind(watch):
+    async def outer():
+        slow()
+        trio.run(run_named)  # within asyncio's: a stall of that loop
+
+    with watch.installed():
+        asyncio.run(blocks())
+        trio.run(run_named)
+        asyncio.run(blocks())
+    assert [stall.loop for stall in watch.stalls()] == ["asyncio", "trio", "asyncio"]
+    with watch.installed():
+        asyncio.run(outer())
+    assert {stall.loop for stall in watch.stalls()[3:]} == {"asyncio"}
+
+
 def test_watched_only_while_installed(watch):
     plain = trio._core._run.Instruments
     for _ in range(2):
