@@ -1,14 +1,15 @@
 """Shows loopcanary at work on the shop: `make demo`.
 
 Makes a virtual environment of its own, serves the shop under `loopcanary run` while visitors come, then
-once more until a request hangs and the process is killed, and prints what `loopcanary report` knows of
-both, and how to see it in the browser, or send it to others.
+twice until a request hangs and the process is killed, once with a keeper beside it, and prints what
+`loopcanary report` knows of all, and how to see it in the browser, or send it to others.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,13 @@ def main() -> None:
     with shop(binaries, store) as (process, url):
         with contextlib.suppress(TimeoutError, urllib.error.URLError):
             urllib.request.urlopen(url + "/audit", timeout=3)
+        process.kill()
+        process.wait()
+
+    say("With a keeper: C code holds the GIL in a regex, and it is said while it lasts; then SIGKILL")
+    with shop(binaries, store, LOOPCANARY_KEEPER="1") as (process, url):
+        with contextlib.suppress(TimeoutError, urllib.error.URLError):
+            urllib.request.urlopen(url + "/contact", data=b"a" * 60 + b"!", timeout=6)
         process.kill()
         process.wait()
 
@@ -75,10 +83,11 @@ def provide_environment(folder: Path, wheel: Path | None) -> Path:
 
 
 @contextlib.contextmanager
-def shop(binaries: Path, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def shop(binaries: Path, store: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The shop, watched, and its address; it is gone afterwards whatever happened."""
     command = [binaries / "loopcanary", "run", "--startup", "--store", store, "--name", "shop", "-m", "shop"]
-    with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, **variables}
+    with subprocess.Popen(command, cwd=FOLDER, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             word, _, port = process.stdout.readline().partition(" ")
