@@ -5,11 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.program.watching import Watched
+
+from loopcanary.assembly import tracers
+from loopcanary.assembly.tracers import tracing_of
+from loopcanary.engine import Boundary
+from loopcanary.engine.traced import EngineTraces
+from loopcanary.tracers.tracing import Tracing
 
 PROGRAM = """
 import asyncio, sys, time
@@ -167,3 +176,49 @@ def test_jank_is_no_stall_that_fails_a_run(tmp_path):
     report = Watched(store=tmp_path / "store", engine="native").report()
     assert len(issues(report)) == 1
     assert report["stalls"] == []
+
+
+def test_two_threads_make_one(monkeypatch):
+    """The drain, and a program that asks for its figures: none replaces what the other has wired."""
+    canary = canary_with_traces()
+    first_is_made, both_are_made = threading.Event(), threading.Event()
+
+    class Slow(Tracing):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            if first_is_made.is_set():
+                both_are_made.set()
+            else:
+                first_is_made.set()
+                both_are_made.wait(0.5)
+
+    monkeypatch.setattr(tracers, "Tracing", Slow)
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(tracing_of, canary)
+        assert first_is_made.wait(60)
+        other = pool.submit(tracing_of, canary)
+    assert one.result() is other.result() is canary.tracing.traces
+
+
+def test_figures_wait_for_the_making():
+    """Whose begin loads modules: figures asked for meanwhile would be empty, though there are some."""
+    canary, begins, was_asked, has_begun = canary_with_traces(), *(threading.Event() for _ in range(3))
+    asked_begun = []
+
+    def begin(_: object) -> None:
+        begins.set()
+        was_asked.wait(0.5)
+        has_begun.set()
+
+    canary.tracing.engine_runs(begin)
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(tracing_of, canary)
+        assert begins.wait(60)
+        canary.tracing.traces.figures = lambda: (asked_begun.append(has_begun.is_set()), was_asked.set())
+        pool.submit(canary.tracing.figures)
+    assert asked_begun == [True]
+
+
+def canary_with_traces() -> Any:
+    boundary = Boundary(say=lambda _: None)
+    return SimpleNamespace(boundary=boundary, tracing=EngineTraces(boundary))

@@ -23,17 +23,18 @@ ISSUES_PER_MINUTE = 30
 
 def tracing_of(canary: Canary) -> Tracing:
     """The canary's, made at the first call."""
-    if not isinstance(canary.tracing.traces, Tracing):
-        tell = canary.boundary.failed
-        canary.tracing.use(
-            Tracing(
-                scene=SCENE.get,
-                listeners=FrameListeners(REGISTRY.frame_listeners, tell),
-                failed=lambda part, error: tell(part, error, keep=True),
-                monotonic_ns=time.monotonic_ns,
+    tell = canary.boundary.failed
+    with canary.tracing.making:
+        if not isinstance(canary.tracing.traces, Tracing):
+            canary.tracing.use(
+                Tracing(
+                    scene=SCENE.get,
+                    listeners=FrameListeners(REGISTRY.frame_listeners, tell),
+                    failed=lambda part, error: tell(part, error, keep=True),
+                    monotonic_ns=time.monotonic_ns,
+                )
             )
-        )
-    traces = canary.tracing.traces
+        traces = canary.tracing.traces
     assert isinstance(traces, Tracing)
     return traces
 

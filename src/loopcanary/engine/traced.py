@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import time
 
 TYPE_CHECKING = False  # typing is not loaded for it
@@ -21,6 +22,8 @@ class EngineTraces:
     def __init__(self, boundary: Boundary) -> None:
         self.traces: Traces | None = None
         """None until a probe reports frames, input or idle work."""
+        self.making = _thread.RLock()
+        """Held by who makes them: the drain may, and threads of the program."""
         self.before_figures: Callable[[], object] = _nothing
         """Called before the traces are asked for what they know: the moment to make them."""
         self._boundary = boundary
@@ -78,11 +81,14 @@ class EngineTraces:
         from loopcanary.wire import to_wire
 
         self.before_figures()
-        return {} if self.traces is None else to_wire(self.traces.figures())
+        with self.making:  # what is made at this moment knows nothing yet
+            traces = self.traces
+        return {} if traces is None else to_wire(traces.figures())
 
     def forget(self) -> None:
         """In a forked child: what was traced is the parent's."""
         self._begins = None
+        self.making = _thread.RLock()
         if self.traces is not None:
             self.traces.forget()
 
