@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.samples import BEGAN, CULPRIT, ISSUES, KILLED, MS, SESSION, STALL, S, frame, session, stall
-from tests.ui.conftest import TOOLS
+from tests.ui.conftest import TOOLS, client_of, let_in
 
 from loopcanary.model import (
     Cause,
@@ -269,6 +269,22 @@ def test_changes_are_those_of_the_latest_version(store: Store):
     assert page.comparison is not None
     assert (page.comparison.before.label, page.comparison.after.label) == ("version 1.0", "version 1.1")
     assert [one.change.value for one in page.rows] == ["gone"]
+
+
+def test_what_changed_for_certain_is_apart_from_chance(store: Store):
+    hour = 3_600 * S
+    before = session(id="a", started_wall_ns=BEGAN, ended_wall_ns=BEGAN + 3 * hour)
+    after = session(id="b", started_wall_ns=BEGAN + 4 * hour, ended_wall_ns=BEGAN + 7 * hour)
+    often = [stall(id=f"a-{n}", session="a", began_wall_ns=BEGAN + n * 100 * S) for n in range(100)]
+    once = stall(id="once", session="a", fingerprint="1:once", began_wall_ns=BEGAN + hour)
+    store.put([before, after], [*often, once])
+    page = changes_page(store.reader, None, NOW)
+    assert [one.fingerprint for one in page.certain] == [STALL.fingerprint]
+    assert [one.fingerprint for one in page.rows] == ["1:once"]
+    assert page.watched_ns == (3 * hour, 3 * hour)
+    html = let_in(client_of(store)).get("/changes").text
+    assert "1 bug that could be chance" in html
+    assert "Nothing certain" not in html
 
 
 def test_changes_are_of_one_program(store: Store):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from loopcanary.model.search import IssueQuery, SessionMark
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.diff.comparison import Change, Compared, Comparison, Side, compare
+from loopcanary.report.figures.watched import HOUR_NS
 from loopcanary.report.times import moment
 
 _ROWS = 100
@@ -24,8 +25,12 @@ class ChangesPage:
     """All that were watched, the one that ran last first."""
     comparison: Comparison | None
     """None: there is nothing before to compare with."""
+    certain: tuple[Compared, ...]
+    """What chance alone would not have done."""
     rows: tuple[Compared, ...]
-    counts: tuple[tuple[Change, int], ...]
+    """The rest."""
+    watched_ns: tuple[int, int]
+    """How long each side was watched."""
 
 
 def changes_page(source: IssueStore, program: str | None, now_wall_ns: int) -> ChangesPage:
@@ -35,13 +40,20 @@ def changes_page(source: IssueStore, program: str | None, now_wall_ns: int) -> C
     chosen = program if program in programs else programs[0] if programs else ""
     sides = _sides(source, [mark for mark in marks if mark.name == chosen])
     comparison = compare(*sides, now_wall_ns=now_wall_ns, limit=_ROWS) if sides is not None else None
+    groups = comparison.groups if comparison is not None else ()
+    hours = (comparison.before.hours, comparison.after.hours) if comparison is not None else (0.0, 0.0)
     return ChangesPage(
         program=chosen,
         programs=programs[:_PROGRAMS],
         comparison=comparison,
-        rows=comparison.groups if comparison is not None else (),
-        counts=tuple((one, comparison.counts[one]) for one in Change) if comparison is not None else (),
+        certain=tuple(filter(_is_certain, groups)),
+        rows=tuple(one for one in groups if not _is_certain(one)),
+        watched_ns=(round(hours[0] * HOUR_NS), round(hours[1] * HOUR_NS)),
     )
+
+
+def _is_certain(one: Compared) -> bool:
+    return one.is_sure or one.change in (Change.WORSE, Change.BETTER)
 
 
 def _sides(source: IssueStore, marks: Sequence[SessionMark]) -> tuple[Side, Side] | None:
