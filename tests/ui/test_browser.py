@@ -544,7 +544,7 @@ def test_nothing_hostile_runs(chromium: Any, hostile: str):
         stalls = page.locator("#latest tbody a")
         visit.to(stalls.first.get_attribute("href"))
     for list_of, one in (("/startup", "/issue?"), ("/methods", "/issue?")):
-        links = visit.to(list_of).locator(f"main a[href^='{one}']")
+        links = visit.to(list_of).locator(f"main td a[href^='{one}']")
         addresses = [links.nth(index).get_attribute("href") for index in range(links.count())]
         assert len(addresses) == len(HOSTILE) + 1
         for path in addresses[::3]:

@@ -34,6 +34,7 @@ from tests.ui.conftest import HOST, TOOLS, client_of, let_in, site_of
 
 from loopcanary.model import (
     Cause,
+    Contributor,
     Culprit,
     Holder,
     LateFrame,
@@ -370,7 +371,9 @@ def test_the_first_bug_s_bar_is_full_and_has_its_cause_s_colour(store: Store):
 
 def test_a_stall_s_page_has_no_words_for_next_to_nothing(store: Store):
     spent = replace(STALL.ledger, on_cpu_ns=400 * MS, gil_wait_ns=0, run_queue_ns=900_000, blocked_ns=11 * MS)
-    store.put([SESSION], [stall(ledger=replace(spent, gc_ns=90_000, error_ns=410_000))])
+    calls = (Contributor(name="Bus us", count=1, total_ns=240_000, longest_ns=240_000),)
+    spent = replace(spent, gc_ns=90_000, error_ns=410_000)
+    store.put([SESSION], [stall(ledger=spent, contributors=calls)])
     text = let_in(client_of(store)).get("/issue", params={"id": STALL.id}).text
     ledger = text.partition('<div class="ledger">')[2].partition("</div>")[0]
     assert "on CPU <b>400 ms</b>" in ledger
@@ -378,6 +381,7 @@ def test_a_stall_s_page_has_no_words_for_next_to_nothing(store: Store):
     assert "waiting for a CPU" not in ledger
     assert "collecting garbage" not in ledger
     assert "\u00b1 410 \u00b5s" in ledger
+    assert "Bus us x1, 240 \u00b5s" in text
     assert "</a> \u00b7 <a" in text.partition("Open as")[2].partition("</p>")[0]
 
 

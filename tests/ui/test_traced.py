@@ -126,6 +126,9 @@ def test_starts_are_drawn_by_program_with_their_limits(store: Store):
     assert [bar.limit_y is None for bar in shop.bars] == [False, True]
     assert (shop.slow, worker.slow) == (1, 0)
     assert all(one.x < other.x for one, other in pairwise(shop.bars))
+    assert {bar.width for bar in (*shop.bars, *worker.bars)} == {8.0}
+    assert shop.ticks[0] == (60.0, 0)
+    assert shop.bars[0].y < shop.ticks[1][0] < 60
 
 
 def test_methods_are_listed_by_total_time_by_pages(store: Store):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,7 +148,7 @@ def _document(document: Document, folder: str, level: int) -> Markup:
 
 def _advice(text: str) -> Markup:
     """A sentence with its code, which is between backquotes, as code."""
-    parts = printable(text, 2_000).split("`")
+    parts = _micro(printable(text, 2_000)).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
     )
@@ -155,7 +156,12 @@ def _advice(text: str) -> Markup:
 
 def _duration(ns: int) -> str:
     """As a page has it, whose font has the sign for micro; nothing at all is 0 of any unit."""
-    return format_duration(ns).replace(" us", " \u00b5s") if ns else "0"
+    return _micro(format_duration(ns)) if ns else "0"
+
+
+def _micro(text: str) -> str:
+    """Words with the sign for micro in their durations."""
+    return re.sub(r"(?<=[0-9]) us\b", " \u00b5s", text)
 
 
 def _source(text: str) -> str:
@@ -244,7 +250,7 @@ _GLOBALS: dict[str, Any] = {
     "holder_label": holder_label,
     "holder_words": holder_words,
     "target_words": target_words,
-    "contributor_words": contributor_words,
+    "contributor_words": lambda one: _micro(contributor_words(one)),
     "library_path": library_path,
     "evidence_of": evidence_of,
     "held_in": held_in,

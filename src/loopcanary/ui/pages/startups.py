@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from loopcanary.model import IssueKind, Startup
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.ui.pages.timeline import ticks
 
 ROWS = 50
 _PROGRAMS = 8
 _BARS = 40
 _WIDTH, _HEIGHT = 400.0, 60.0
+_TICKS = 2
+"""Of the round moments of a timeline, each so many is one of an axis that is 90 px high."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,8 @@ class Course:
 
     program: str
     bars: tuple[StartBar, ...]
+    ticks: tuple[tuple[float, int], ...]
+    """Round lengths in ns, each after its height."""
     most_ns: int
     slow: int
 
@@ -80,7 +85,11 @@ def _course(program: str, starts: Sequence[Startup]) -> Course:
     # A limit far above all starts would leave them no height.
     limits = {start.threshold_ns for start in starts if 0 <= start.threshold_ns <= 4 * longest_ns}
     most = max(longest_ns, 1, *limits)
-    step = _WIDTH / max(len(starts), 12)
+    step = _WIDTH / _BARS
+
+    def y(length_ns: int) -> float:
+        return round(_HEIGHT - _HEIGHT * length_ns / most, 2)
+
     return Course(
         program=program,
         bars=tuple(
@@ -88,14 +97,13 @@ def _course(program: str, starts: Sequence[Startup]) -> Course:
                 start=start,
                 x=round(number * step, 2),
                 width=round(step * 0.8, 2),
-                y=round(_HEIGHT - (height := max(_HEIGHT * start.duration_ns / most, 1.5)), 2),
-                height=round(height, 2),
-                limit_y=round(_HEIGHT - _HEIGHT * start.threshold_ns / most, 2)
-                if start.threshold_ns in limits
-                else None,
+                y=(top := min(y(start.duration_ns), _HEIGHT - 1.5)),
+                height=round(_HEIGHT - top, 2),
+                limit_y=y(start.threshold_ns) if start.threshold_ns in limits else None,
             )
             for number, start in enumerate(starts)
         ),
+        ticks=tuple((y(length), length) for length in tuple(ticks(most))[::_TICKS]),
         most_ns=longest_ns,
         slow=sum(start.is_slow for start in starts),
     )
