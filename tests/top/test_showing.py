@@ -156,7 +156,7 @@ def test_a_cell_is_as_wide_as_it_shall_be(text, width):
 
 def test_as_text():
     lines = list(as_text.lines(chosen(SHOP, RowChoice(words="hangs")), 5, 80))
-    assert lines[0] == "2 programs, 2 loops: 2 hung; 5 not shown"
+    assert lines[0] == "2 programs, 2 loops, 5 not shown: 2 hung"
     assert lines[1].split()[:3] == ["state", "pid", "program"]
     assert lines[2].startswith("hung 9.00 s")
     assert "handle (request-7)" in lines[2]

@@ -206,14 +206,15 @@ def fitted(text: str, width: int, *, to_right: bool = False) -> str:
 
 
 def headline(rows: Sequence[LaneRow], hidden: int, key: str = "") -> str:
-    """`3 programs, 4 loops: 1 hung, 1 killed`. `key`: the one that shows those that are hidden."""
+    """`3 programs, 4 loops, 2 not shown: 1 hung, 1 killed`. `key`: the one that shows those that are
+    hidden. It comes first: a narrow screen cuts the end."""
     programs = len({row.key[0] for row in rows})
     counts = [(state, sum(row.state is state for row in rows)) for state in State]
     told = ", ".join(f"{count} {state.value}" for state, count in counts if count)
-    aside = f"; {hidden} not shown{key and f' (key {key})'}" if hidden else ""
+    aside = f", {hidden} not shown{key and f' (key {key})'}" if hidden else ""
     noun = "program" if programs == 1 else "programs"
     loops = "loop" if len(rows) == 1 else "loops"
-    return f"{programs} {noun}, {len(rows)} {loops}{': ' + told if told else ''}{aside}"
+    return f"{programs} {noun}, {len(rows)} {loops}{aside}{': ' + told if told else ''}"
 
 
 NOTHING = (

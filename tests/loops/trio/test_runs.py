@@ -36,7 +36,7 @@ def test_a_step_has_the_names_of_coroutine_and_task(watch):
     assert watch.stalls()[0].culprit.qualname == "slow"
 
 
-def test_a_thread_that_runs_loops_of_two_kinds_has_each_by_its_kind(watch):
+def test_each_loop_on_a_thread_has_its_own_kind(watch):
     async def outer():
         slow()
         trio.run(run_named)  # within asyncio's: a stall of that loop
