@@ -201,7 +201,7 @@ void lc_agent_forget_after_fork(void)
 {
     lc_agent *agent = &lc_the_agent;
     Py_CLEAR(agent->on_first_lane);
-    Py_CLEAR(agent->on_no_keeper);
+    Py_CLEAR(agent->on_take_over);
     let_go_in_child(); /* also where the child was made by something that knows no fork handlers */
     Py_CLEAR(agent->scene_variable);
     if (agent->flight.base != NULL) {

@@ -26,7 +26,7 @@ typedef struct {
     lc_watchdog watchdog;
     lc_courier courier;
     uint64_t threads_storing; /* to their lanes, without the GIL; atomic */
-    PyObject *on_no_keeper;   /* called once, on a thread of ours, when there will be no keeper; else NULL */
+    PyObject *on_take_over;   /* called once, on a thread of ours, when the program is to take its stalls; else NULL */
     PyObject *on_first_lane;  /* called once, when a thread wants a lane and nothing runs; else NULL */
 } lc_agent;
 

@@ -148,8 +148,8 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
 
     REGISTRY.add_interceptor(interceptor)
     canary = _canary
-    if canary is not None:
-        canary.take_over()
+    if canary is not None and canary.kept is not None:
+        canary.boundary.call("keeper", canary.kept.judge, keep=True)
     return interceptor
 
 

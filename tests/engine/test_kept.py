@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import platform
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from loopcanary import keeper
+from loopcanary.assembly.doctor_programs import program_facts
 from loopcanary.model import SessionEnd
 
 from .watching import GIVES_UP_S, Place, refusing
@@ -31,9 +33,37 @@ def test_a_keeper_stores_what_stalled(place: Place):
     assert place.culprits() == ["walk"]
 
 
-def test_own_code_hears_issues_in_the_program(place: Place):
+def test_own_code_has_the_drain_loaded_by_the_first_stall(place: Place):
+    program = """
+    import loopcanary
+    heard = threading.Event()
+
+    def hear(issue):
+        if issue.culprit.file.startswith("stalls/"):
+            print("heard", issue.culprit.function, type(canary._engine).__name__, flush=True)
+            heard.set()
+        return issue
+
+    loopcanary.on_issue(hear)
+    canary = loopcanary.install()
+    asyncio.run(asyncio.sleep(0))
+    print(type(canary._engine).__name__, "loopcanary.diagnosis" in sys.modules, flush=True)
+    stall("walk")
+    heard.wait()
+    stall("again")
+    """
+    done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
+    assert done.stdout.splitlines() == [
+        "KeptEngine False",
+        "heard walk RunningEngine",
+        "heard again RunningEngine",
+    ]
+    assert place.culprits() == ["again", "walk"]
+
+
+def test_own_code_hears_a_program_that_ends_at_once(place: Place):
     done = place.run(place.program(REPORTS), "--hear", LOOPCANARY_KEEPER="1")
-    assert sorted(done.stdout.splitlines()) == ["RunningEngine 1", "heard walk"]
+    assert "heard walk" in done.stdout.splitlines()
     assert place.culprits() == ["walk"]
 
 
@@ -52,18 +82,20 @@ def test_the_stalls_and_figures_of_this_process_can_be_read(place: Place):
     assert done.stdout.split() == ["walk", "True", "True", "True"]
 
 
-def test_on_issue_ends_the_keepers_part(place: Place):
+def test_on_issue_hears_what_no_keeper_has_taken(place: Place):
     program = """
     import loopcanary
     stall("before")
     canary = loopcanary.install()
-    print(type(canary._engine).__name__)
-    loopcanary.on_issue(lambda issue: issue)
-    print(type(canary._engine).__name__)
+    while canary.kept.backend.native.recorded()[1] and not any(canary.stalls):
+        time.sleep(0.01)
+    heard = threading.Event()
+    loopcanary.on_issue(lambda issue: print(issue.culprit.function, flush=True) or heard.set() or issue)
     stall("after")
+    heard.wait()
     """
     done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
-    assert done.stdout.split() == ["KeptEngine", "RunningEngine"]
+    assert "after" in done.stdout.split()
     assert place.culprits() == ["after", "before"]
 
 
@@ -110,10 +142,51 @@ def test_where_no_keeper_can_be_started_the_program_takes_over(place: Place, ref
     done = place.run(program, LOOPCANARY_KEEPER="1", LOOPCANARY_CONSOLE="1")
     if done.stdout == "no seccomp\n":
         pytest.skip("no seccomp here")
-    assert [name for name in ("walk", "run") if f" in {name}\n" in done.stderr] == ["walk", "run"]
+    assert [name for name in ("walk", "run") if f" in {name}\n" in done.stderr] == ["walk", "run"], (
+        done.stderr
+    )
     assert "loopcanary: " not in done.stderr
     assert place.culprits() == ["run", "walk"]
     assert place.left_behind() == []
+
+
+def test_doctor_says_which_programs_judge_and_why(place: Place):
+    own = """
+    import loopcanary
+    loopcanary.on_issue(lambda issue: issue)
+    """
+    waits = """
+    print("ready", flush=True)
+    sys.stdin.read()
+    """
+    begins = {
+        "alone.py": REFUSALS["no interpreter"] + "    stall('walk')\n" + _UNTIL_TAKEN_OVER,
+        "own.py": own + "\n    asyncio.run(asyncio.sleep(0))\n",
+        "kept.py": "\n    asyncio.run(asyncio.sleep(0))\n",
+    }
+    programs = {
+        name: place.start(
+            place.program(begin + waits, name),
+            env=place.environment(LOOPCANARY_KEEPER="1"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for name, begin in begins.items()
+    }
+    for program in programs.values():
+        assert program.stdout.readline() == b"ready\n"
+    said = sorted(program_facts(place.store))
+    for program in programs.values():
+        program.communicate()
+    alone, own = (f"{name} (pid {programs[name].pid})" for name in ("alone.py", "own.py"))
+    assert said == [
+        (
+            "program",
+            "off",
+            f"{alone} takes its stalls itself: no keeper can be started: No such file or directory",
+        ),
+        ("program", "ok", f"{own} judges what has ended itself, for on_issue; a keeper tells hangs"),
+    ]
 
 
 def test_a_program_that_ends_at_once_stores_what_no_keeper_takes(place: Place):

@@ -14,7 +14,9 @@ from tests.notifications.receiving import receiver
 from loopcanary.assembly.store import open_store, recover
 from loopcanary.keeper.seat import statuses
 from loopcanary.model import StallState
+from loopcanary.words.sentences import say
 
+NOT_INTERCEPTED = say("not-intercepted")
 HOLDING = Path(__file__).parent / "programs" / "holding.py"
 pytestmark = [
     pytest.mark.native,
@@ -22,9 +24,9 @@ pytestmark = [
 ]
 
 
-def held(start: Start, store: Path, **environment: str) -> Program:
+def held(start: Start, store: Path, *words: str, **environment: str) -> Program:
     """A program that holds its GIL; the keeper has told so on its stderr."""
-    program = start("run", "--store", store, HOLDING, LOOPCANARY_KEEPER="1", **environment)
+    program = start("run", "--store", store, HOLDING, *words, LOOPCANARY_KEEPER="1", **environment)
     assert program.stderr is not None
     while " and still in progress, " not in (line := program.stderr.readline()):
         assert line
@@ -72,6 +74,25 @@ def test_one_that_is_killed_in_a_hang_is_stored_as_killed(start: Start, store: P
     assert line_of(keeper).startswith(f"holding.py (pid {program.pid}) was killed: 1 stall, ")
     assert [stall.state for stall in stored(store)] == [StallState.KILLED]
     assert flight_files(store) == []
+
+
+def test_own_code_cannot_see_a_hang_before_it_is_over(start: Start, store: Path):
+    program = held(start, store, "--drop")
+    [hang] = stored(store)
+    assert hang.state is StallState.ONGOING
+    assert NOT_INTERCEPTED in hang.evidence
+    assert " over after " not in released(program)
+    assert stored(store) == [], "dropped by the program"
+
+
+def test_own_code_has_not_seen_what_was_killed(start: Start, store: Path):
+    keeper = keep(start, store)
+    program = held(start, store, "--drop")
+    program.kill()
+    assert "was killed: 1 stall, " in line_of(keeper)
+    [killed] = stored(store)
+    assert killed.state is StallState.KILLED
+    assert NOT_INTERCEPTED in killed.evidence
 
 
 def test_interceptors_of_packages_see_killed_stalls(start: Start, store: Path, tmp_path: Path):

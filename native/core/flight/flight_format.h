@@ -57,7 +57,7 @@ typedef enum { LC_PROCESS_RUNNING = 1, LC_PROCESS_ENDED = 2 } lc_process_state;
 
 typedef enum { LC_CLOCK_MONOTONIC = 0, LC_CLOCK_TSC = 1, LC_CLOCK_CNTVCT = 2 } lc_clock_kind;
 
-typedef enum { LC_TAKES_DRAIN = 0, LC_TAKES_KEEPER = 1 } lc_taker;
+typedef enum { LC_TAKES_DRAIN = 0, LC_TAKES_KEEPER = 1, LC_TAKES_PROGRAM = 2 /* its drain, and a keeper tells hangs */ } lc_taker;
 
 #define LC_HEADER_BYTES 4096u
 
@@ -91,7 +91,7 @@ typedef struct {
     lc_word gc_total_ns;
     lc_section sections[LC_SECTION_COUNT];
     /* Version 1 ended with its five sections; what follows them was 0. */
-    lc_word takes;        /* lc_taker: who takes stalls out of the slots, the process's own drain or a keeper */
+    lc_word takes;        /* lc_taker: who takes stalls out of the slots */
     lc_word text_written; /* number of the keeper's last text that was written to stderr, or given up */
 } lc_header;
 

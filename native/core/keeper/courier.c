@@ -29,7 +29,8 @@ void lc_courier_open(lc_courier *c, lc_flight *flight)
     c->start_error = 0;
     c->start_pause_ns = START_PAUSE_NS;
     c->silent_ns = 0;
-    c->is_refused = false;
+    atomic_store(&c->refusal, 0);
+    c->is_loaded = false;
     c->console.is_stuck = false;
     c->console.rest_bytes = 0;
     atomic_store(&c->done, atomic_load(&c->asked));
@@ -90,8 +91,36 @@ static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
     if (c->silent_ns == 0 || (beat_ns > c->silent_ns && beat_ns <= now_ns)) {
         c->silent_ns = now_ns;
     }
-    if ((is_for_good(c, outcome) || now_ns - c->silent_ns >= SILENCE_NS) && !c->is_refused && c->refused != NULL) {
-        c->is_refused = c->refused();
+    const bool is_told = atomic_load(&c->refusal) != 0 || c->take_over == NULL;
+    if ((is_for_good(c, outcome) || now_ns - c->silent_ns >= SILENCE_NS) && !is_told) {
+        atomic_store(&c->refusal, outcome);
+        if (!c->take_over()) {
+            atomic_store(&c->refusal, 0);
+        }
+    }
+}
+
+/* Ended, and not taken by a keeper. */
+static bool has_ended(const lc_flight *flight, uint64_t index)
+{
+    const lc_slot *slot = lc_flight_slot(flight, index);
+    return LC_ACQUIRE(slot->state) == LC_SLOT_ENDED && LC_LOAD(flight->keeper->taken[index]) != LC_LOAD(slot->serial);
+}
+
+static uint64_t slots_used(const lc_flight *flight)
+{
+    return least(LC_ACQUIRE(flight->header->sections[LC_SECTION_SLOTS].used), LC_SLOT_COUNT);
+}
+
+/* The first stall that the program itself judges has ended: now it loads what that takes. */
+static void load(lc_courier *c)
+{
+    const lc_flight *flight = c->flight;
+    if (c->is_loaded || c->take_over == NULL || LC_LOAD(flight->header->takes) != LC_TAKES_PROGRAM) {
+        return;
+    }
+    for (uint64_t i = 0; i < slots_used(flight) && !c->is_loaded; i++) {
+        c->is_loaded = has_ended(flight, i) && c->take_over();
     }
 }
 
@@ -104,6 +133,7 @@ static bool deal_with_wishes(lc_courier *c, uint64_t now_ns)
     }
     c->ring_pause_ns = is_new ? RING_PAUSE_NS : least(2u * c->ring_pause_ns, RING_PAUSE_MOST_NS);
     if (is_new || lc_courier_is_owed(c)) {
+        load(c);
         const int outcome = ring(c, now_ns);
         atomic_store(&c->outcome, outcome);
         hand_back(c, outcome, now_ns);
@@ -143,15 +173,10 @@ static bool put_text(lc_courier *c)
 bool lc_courier_is_owed(const lc_courier *c)
 {
     const lc_flight *flight = c->flight;
-    const uint64_t used = LC_ACQUIRE(flight->header->sections[LC_SECTION_SLOTS].used);
-    if (LC_LOAD(flight->header->takes) != LC_TAKES_KEEPER) {
-        return false;
-    }
-    for (uint64_t i = 0; i < used && i < LC_SLOT_COUNT; i++) {
-        const lc_slot *slot = lc_flight_slot(flight, i);
-        const uint64_t state = LC_ACQUIRE(slot->state);
-        if (state == LC_SLOT_STALL ||
-            (state == LC_SLOT_ENDED && LC_LOAD(flight->keeper->taken[i]) != LC_LOAD(slot->serial))) {
+    const uint64_t takes = LC_LOAD(flight->header->takes);
+    const bool ends_count = takes == LC_TAKES_KEEPER || (takes == LC_TAKES_PROGRAM && !c->is_loaded);
+    for (uint64_t i = 0; takes != LC_TAKES_DRAIN && i < slots_used(flight); i++) {
+        if (LC_ACQUIRE(lc_flight_slot(flight, i)->state) == LC_SLOT_STALL || (ends_count && has_ended(flight, i))) {
             return true;
         }
     }

@@ -28,8 +28,9 @@ typedef struct {
     int start_error;     /* what came of that */
     uint64_t start_pause_ns;
     uint64_t silent_ns;  /* the first ring that none has heard since a keeper did anything for this process; 0: there is none */
-    bool (*refused)(void); /* told once that there will be no keeper, without the GIL; false: told again later. May be NULL */
-    bool is_refused;       /* it was */
+    bool (*take_over)(void); /* told, without the GIL, that the program is to take its stalls; false: told again later. May be NULL */
+    _Atomic int refusal;     /* it was told this errno, as there will be no keeper; 0: there may be one */
+    bool is_loaded;          /* it was told that a stall has ended which is the program's (LC_TAKES_PROGRAM) */
 } lc_courier;
 
 /* With the flight whose keeper's page it serves, and with none any more, once its life is over. */
@@ -57,7 +58,7 @@ void lc_courier_ask_to_stop(lc_courier *courier);
 
 /* What the thread does at one moment; answers whether it did anything. Tests drive it by hand. */
 bool lc_courier_look(lc_courier *courier, uint64_t now_ns);
-/* Whether a stall goes on, or has ended and is not taken. */
+/* Whether a stall goes on, or has ended and nobody is about to take it. */
 bool lc_courier_is_owed(const lc_courier *courier);
 
 #endif

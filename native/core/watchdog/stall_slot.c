@@ -31,7 +31,7 @@ void lc_stall_slot_release(lc_lane_watch *watch)
 static bool was_taken(const lc_watchdog *w, uint64_t index, const lc_slot *slot)
 {
     const lc_flight *flight = w->flight;
-    return LC_LOAD(flight->header->takes) == LC_TAKES_KEEPER && LC_LOAD(slot->state) == LC_SLOT_ENDED &&
+    return LC_LOAD(flight->header->takes) != LC_TAKES_DRAIN && LC_LOAD(slot->state) == LC_SLOT_ENDED &&
            LC_ACQUIRE(flight->keeper->taken[index]) == LC_LOAD(slot->serial);
 }
 

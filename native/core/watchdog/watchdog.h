@@ -88,10 +88,10 @@ static inline uint64_t lc_watchdog_tick_ns(uint64_t threshold_ns, uint64_t sampl
  * 0 or an errno. */
 int lc_watchdog_open(lc_watchdog *watchdog, lc_flight *flight, lc_frame_source *source,
                      const lc_watchdog_settings *settings, const char *checkpoint_path);
-/* Where a keeper takes stalls: has it called. */
+/* Where a keeper takes or tells stalls: has it called. */
 static inline void lc_watchdog_call_keeper(const lc_watchdog *watchdog)
 {
-    if (watchdog->courier != NULL && LC_LOAD(watchdog->flight->header->takes) == LC_TAKES_KEEPER) {
+    if (watchdog->courier != NULL && LC_LOAD(watchdog->flight->header->takes) != LC_TAKES_DRAIN) {
         (void)lc_courier_ask(watchdog->courier);
     }
 }

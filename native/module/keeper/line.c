@@ -51,11 +51,11 @@ static PyObject *set_keeper(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- without a keeper ---- */
+/* ---- the program takes its stalls ---- */
 
 static uint64_t generation_now(void) { return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST); }
 
-/* The engine that was without a keeper may have ended meanwhile, and the interpreter with it. */
+/* The engine that was to take over may have ended meanwhile, and the interpreter with it. */
 static void *call_hook(void *generation)
 {
     prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
@@ -64,8 +64,8 @@ static void *call_hook(void *generation)
         return NULL;
     }
     const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *hook = lc_the_agent.on_no_keeper;
-    lc_the_agent.on_no_keeper = NULL;
+    PyObject *hook = lc_the_agent.on_take_over;
+    lc_the_agent.on_take_over = NULL;
     PyObject *result = hook == NULL ? NULL : PyObject_CallNoArgs(hook);
     if (hook != NULL && result == NULL) {
         PyErr_WriteUnraisable(hook);
@@ -77,15 +77,15 @@ static void *call_hook(void *generation)
 }
 
 /* The courier's, without the GIL. */
-static bool tell_refusal(void)
+static bool tell_program(void)
 {
     return lc_quiet_thread_start(call_hook, (void *)(uintptr_t)generation_now()) == 0;
 }
 
-static PyObject *on_no_keeper(PyObject *Py_UNUSED(module), PyObject *hook)
+static PyObject *on_take_over(PyObject *Py_UNUSED(module), PyObject *hook)
 {
-    Py_XSETREF(lc_the_agent.on_no_keeper, hook == Py_None ? NULL : Py_NewRef(hook));
-    lc_the_agent.courier.refused = tell_refusal;
+    Py_XSETREF(lc_the_agent.on_take_over, hook == Py_None ? NULL : Py_NewRef(hook));
+    lc_the_agent.courier.take_over = tell_program;
     Py_RETURN_NONE;
 }
 
@@ -105,13 +105,16 @@ static PyObject *start_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
     Py_RETURN_NONE;
 }
 
-static PyObject *set_taker(PyObject *Py_UNUSED(module), PyObject *keeper)
+static PyObject *set_taker(PyObject *Py_UNUSED(module), PyObject *taker)
 {
-    const int is_keeper = PyObject_IsTrue(keeper);
-    if (is_keeper >= 0 && lc_the_agent.running) {
-        LC_STORE(lc_the_agent.flight.header->takes, is_keeper ? LC_TAKES_KEEPER : LC_TAKES_DRAIN);
+    const long takes = PyLong_AsLong(taker);
+    if (PyErr_Occurred()) {
+        return NULL;
     }
-    return is_keeper < 0 ? NULL : Py_NewRef(Py_None);
+    if (lc_the_agent.running && takes >= LC_TAKES_DRAIN && takes <= LC_TAKES_PROGRAM) {
+        LC_STORE(lc_the_agent.flight.header->takes, (uint64_t)takes);
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *ring_keeper(PyObject *Py_UNUSED(module), PyObject *args)
@@ -153,13 +156,20 @@ static PyObject *keeper_outcome(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return PyLong_FromLong(atomic_load(&lc_the_agent.courier.outcome));
 }
 
+static PyObject *no_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromLong(atomic_load(&lc_the_agent.courier.refusal));
+}
+
 static PyMethodDef methods[] = {
     {"set_keeper", set_keeper, METH_VARARGS, "set_keeper(words, environment, log, bell): what starts a keeper, all bytes; copied."},
     {"start_keeper", start_keeper, METH_NOARGS,
      "Starts a keeper, if none was started in the last seconds. OSError where it cannot be done."},
-    {"on_no_keeper", on_no_keeper, METH_O,
-     "on_no_keeper(hook | None): called once, without arguments and on a thread of ours, when it is known that there will be no keeper."},
-    {"set_taker", set_taker, METH_O, "set_taker(keeper): whether a keeper takes stalls, or the process's own drain."},
+    {"on_take_over", on_take_over, METH_O,
+     "on_take_over(hook | None): called once, without arguments and on a thread of ours, when the program is to take its stalls itself."},
+    {"no_keeper", no_keeper, METH_NOARGS,
+     "no_keeper() -> int: why there will be no keeper, an errno (EINPROGRESS, EAGAIN: none is heard); 0: there may be one."},
+    {"set_taker", set_taker, METH_O, "set_taker(taker): who takes stalls (lc_taker)."},
     {"ring_keeper", ring_keeper, METH_VARARGS,
      "ring_keeper(patience_s=0.1): whether a keeper has heard it by then; else one is started."},
     {"speaks", speaks, METH_VARARGS,

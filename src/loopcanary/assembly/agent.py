@@ -228,13 +228,15 @@ def _windows(canary: Canary) -> Windows:
 def _engine(canary: Canary, native: Native | None) -> Engine:
     from loopcanary.assembly import kept
 
+    is_judged_here = canary.kept is not None  # a keeper took them, and the program takes over
     obstacle = kept.obstacle(
         canary.config,
         is_native=native is not None,
         is_store_usable=not canary.boundary.is_off("store"),
     )
-    if native is not None and obstacle is None and canary.no_keeper is None:
+    if native is not None and obstacle is None and canary.no_keeper is None and not is_judged_here:
         return kept.make_kept(canary, native)
+    canary.no_keeper = canary.no_keeper or obstacle
     from loopcanary.assembly import engine
 
     return engine.make_engine(canary, native)

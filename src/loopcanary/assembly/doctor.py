@@ -16,6 +16,7 @@ from loopcanary import config, store
 from loopcanary.assembly import native_module
 from loopcanary.assembly.doctor_loops import loop_facts
 from loopcanary.assembly.doctor_plugins import plugin_facts
+from loopcanary.assembly.doctor_programs import program_facts
 from loopcanary.assembly.doctor_rights import rights_facts
 from loopcanary.assembly.kept import obstacle
 from loopcanary.assembly.store import open_store
@@ -156,6 +157,7 @@ def _places(settings: Config) -> Iterator[Row]:
         yield "store", "problem", str(error)
         return
     yield "store", "ok" if location.is_usable else "off", location.notice or str(location.folder)
+    yield from program_facts(location.folder)
     yield _flight_place(settings.flight_dir)
     yield _startup_hook()
 

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopcanary import diagnosis, flight, store
 from loopcanary.assembly.run_facts import RunFacts
 from loopcanary.assembly.store import (
     CODE_PATHS,
+    NO_KEEPER,
     SETTINGS,
     STORE,
     open_store,
@@ -31,6 +32,7 @@ from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.engine.in_process.running import RunningEngine
 from loopcanary.facts import code_paths, session_facts
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState, Startup
+from loopcanary.model.config import HANG_NS
 from loopcanary.model.method_map import START
 from loopcanary.protocols.plugins import Interceptor, Reporter, Tracer
 from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
@@ -62,6 +64,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         stall = diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
         return _with_own_calls(stall, evidence, backend, config, paths) if config.methods else stall
 
+    facts = partial(_own_facts, session, config, paths, folder) if kept is None else kept.facts
     reporters, interceptors, plugged = _plugged_in(canary, session)
     stations = Stations(
         judge=judge,
@@ -73,6 +76,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         derived=partial(slow_methods, session=session, config=config),
         introduce=None if isinstance(backend, NativeBackend) else partial(sink.put_session, session),
         reporters=reporters,
+        forget=partial(_forget_hang, sink) if kept is not None else None,
         debugger=DebuggerGuard(),
         while_debugging=config.while_debugging,
         storm=StormGuard(config.stalls_per_minute, now_ns),
@@ -86,16 +90,20 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         sink=sink,
         reporters=reporters,
         health=diagnosis.process_health,
-        facts=lambda: {
-            **to_wire(session),
-            CODE_PATHS: paths.refresh(),
-            SETTINGS: {"concern": list(config.concern), **settings_as_environment(config)},
-            STORE: str(folder),
-        },
+        facts=lambda: {**facts(), NO_KEEPER: canary.no_keeper},
         plugged=plugged,
         start=lambda is_end: _own_start(backend, session, config, is_end=is_end),
         recover=lambda: _begin(canary, session, sink, backend),
     )
+
+
+def _own_facts(session: Session, config: Config, paths: _PathsOnce, folder: Path) -> dict[str, Any]:
+    return {
+        **to_wire(session),
+        CODE_PATHS: paths.refresh(),
+        SETTINGS: {"concern": list(config.concern), **settings_as_environment(config)},
+        STORE: str(folder),
+    }
 
 
 def _begin(canary: Canary, session: Session, sink: store.Store, backend: FileBackend) -> None:
@@ -125,6 +133,12 @@ def _with_own_calls(
         return stall
     with flight.FlightFile.open(backend.file) as own:
         return with_calls(stall, evidence, own, config, paths.get())
+
+
+def _forget_hang(sink: store.Store, stall: Stall) -> None:
+    """A keeper has stored it while it went on; then the program's own code dropped it."""
+    if stall.duration_ns >= HANG_NS:
+        sink.maintenance.delete_records([stall.id])
 
 
 def _own_start(backend: FileBackend, session: Session, config: Config, *, is_end: bool) -> Startup | None:
@@ -167,6 +181,7 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
         session_id=session.id,
         open_flight=flight.FlightFile.open,
         begun=None if canary.kept is None else canary.kept.backend,
+        has_keeper=canary.kept is not None and canary.no_keeper is None,
     )
 
 

@@ -26,12 +26,14 @@ _END_S = 1.0
 """How long the end of a program with stalls waits until a keeper has stored and told them."""
 _COUNTING_END_S = 5.0
 """As long where the exit status depends on it."""
+OWN_CODE = "own_code"
+"""Key of the facts: what in the program sees stalls when they have ended; None: a keeper takes them."""
 FLIGHT_FOLDER = "flight"
 """As the store has it, which is not loaded here."""
 
 
 def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str | None:
-    """Why this process has to take its stalls itself; None: a keeper does."""
+    """Why this process has to take its stalls itself from its start on; None: a keeper does."""
     if not config.keeper:
         return "the settings say so"
     if not is_native:
@@ -40,12 +42,18 @@ def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str |
         return "there is no store that can be written"
     if (problem := place.no_interpreter()) is not None:
         return problem
+    tracer = next((one for one in REGISTRY.of(TRACERS) if not one.is_built_in), None)
+    return None if tracer is None else f"the plugin {tracer.name} ({TRACERS}) runs in the program"
+
+
+def own_code() -> str | None:
+    """What of the program's own sees stalls when they have ended; None: nothing."""
     if REGISTRY.interceptors:
-        return "the program's own code sees its issues (on_issue)"
-    for group, runs_in_keeper in ((INTERCEPTORS, True), (REPORTERS, True), (TRACERS, False)):
+        return "on_issue"
+    for group in (INTERCEPTORS, REPORTERS):
         for one in REGISTRY.of(group):
-            if not one.is_built_in and not (one.origin and runs_in_keeper):
-                return f"the plugin {one.name} ({group}) runs in the program"
+            if not one.is_built_in and not one.origin:
+                return f"the plugin {one.name} ({group})"
     return None
 
 
@@ -68,8 +76,10 @@ def make_kept(canary: Canary, native: Native) -> KeptEngine:
         traced=canary.tracing,
         note=lambda traces: _note(recorder, traces),
         reading=lambda: _reading(canary, recorder, facts),
-        refused=lambda: canary.take_over(_why_refused(native)),
+        take_over=lambda: canary.take_over(_why_refused(native)),
         ended=lambda: _end(canary, recorder, facts),
+        judges=own_code() is not None,
+        tells_end=any(not one.is_built_in for one in REGISTRY.of(REPORTERS)),
     )
 
 
@@ -81,10 +91,13 @@ def _note(recorder: Recorder, traces: Any) -> None:
     traces.keep(Notes(recorder.file, lambda: recorder.native.ring_keeper(0.0)))
 
 
-def _why_refused(native: Native) -> str:
+def _why_refused(native: Native) -> str | None:
+    """None: there may be a keeper."""
     import errno
 
-    outcome = native.keeper_outcome()
+    outcome = native.no_keeper()
+    if outcome == 0:
+        return None
     if outcome in (errno.EINPROGRESS, errno.EAGAIN):
         return "none of the keepers that were started is heard"
     return f"no keeper can be started: {os.strerror(outcome)}"
@@ -120,7 +133,7 @@ class KeptFacts:
         """With what is known by now of where the code lies."""
         if (origin := code_origin()) != self._origin:
             self._origin, self._told["code_paths"] = origin, code_paths()
-        return {**self.session, **self._told}
+        return {**self.session, **self._told, OWN_CODE: own_code()}
 
 
 def _reading(canary: Canary, recorder: Recorder, facts: KeptFacts) -> KeptReading:

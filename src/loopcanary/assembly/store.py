@@ -16,6 +16,7 @@ from loopcanary.assembly import native_module
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
 from loopcanary.engine.flight_place import forgotten, place_in_memory
 from loopcanary.flight.beside.calls import read_calls
+from loopcanary.flight.format import TakenBy
 from loopcanary.model import (
     Clock,
     Config,
@@ -36,6 +37,7 @@ from loopcanary.store.recovery import flight_files, flight_folder
 CODE_PATHS = "code_paths"
 SETTINGS = "settings"
 STORE = "store"
+NO_KEEPER = "no_keeper"
 """Keys that the facts in a flight file have beside the session's own."""
 _SLOW_METHOD = "LOOPCANARY_SLOW_METHOD"
 _CLOCK_SLACK_NS = 5_000_000_000
@@ -147,7 +149,9 @@ class Autopsy:
             self._facts[session.id] = paths_of(facts), config_of(facts)
         paths, config = self._facts_of(session.id)
         stall = diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
-        return stall if self._opened is None else with_calls(stall, evidence, self._opened, config, paths)
+        if self._opened is None:
+            return stall
+        return marked(with_calls(stall, evidence, self._opened, config, paths), self._opened)
 
     def start(self, remains: flight.FlightFile, session: Session, last_ns: int | None) -> Startup | None:
         """See Forensics."""
@@ -204,6 +208,12 @@ def with_calls(
         path, remains.tick_clock, evidence, call_tree, lambda file: owners.of(file) is Owner.OWN
     )
     return stall if calls is None else replace(stall, calls=calls)
+
+
+def marked(stall: Stall, remains: flight.FlightFile) -> Stall:
+    """The stall, which this process has judged; marked where the program's own code wanted to see it."""
+    is_programs = remains.header.taken_by is TakenBy.PROGRAM
+    return diagnosis.not_intercepted(stall) if is_programs else stall
 
 
 def slow_methods(stall: Stall, session: Session, config: Config) -> Sequence[Issue]:

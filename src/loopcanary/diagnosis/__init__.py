@@ -14,7 +14,7 @@ from loopcanary.diagnosis.filters import drop_reason
 from loopcanary.diagnosis.fingerprint import explain
 from loopcanary.diagnosis.health.loop import loop_health
 from loopcanary.diagnosis.health.pools import process_health
-from loopcanary.diagnosis.judgement import diagnose
+from loopcanary.diagnosis.judgement import diagnose, not_intercepted
 
 __all__ = [
     "CodePaths",
@@ -25,6 +25,7 @@ __all__ = [
     "drop_reason",
     "explain",
     "loop_health",
+    "not_intercepted",
     "prepare",
     "process_health",
 ]

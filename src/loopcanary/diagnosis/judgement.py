@@ -236,3 +236,8 @@ def _view(thread: ThreadStack, name: str, table: FrameTable) -> ThreadView:
         waits_for_gil=thread.waits_for_gil,
         frames=frames,
     )
+
+
+def not_intercepted(stall: Stall) -> Stall:
+    """The stall, marked: the program's own code wanted to see it, and another process has judged it."""
+    return replace(stall, evidence=(*stall.evidence, say("not-intercepted")))

@@ -217,7 +217,7 @@ class Canary:
             raise
 
     def take_over(self, no_keeper: str | None = None) -> None:
-        """Something of the program's own wants to see its stalls, or there can be no keeper, for that reason:
+        """A stall has ended that is the program's own to judge, or there can be no keeper, for that reason:
         from now on a thread of this process takes them, where a keeper did. Raises nothing."""
         if self.kept is None:  # not asked under the lock: the drain comes here while `stop` waits for its end
             return
@@ -271,6 +271,8 @@ class Canary:
                 self.calls.stop()
             if self._native is not None:
                 self._native.start_over()
+            if self.kept is not None and self.kept.owes_verdicts:
+                self.take_over()
             if self._engine is not None:
                 self._engine.finish()
             self._engine = self.kept = None

@@ -1,9 +1,12 @@
-"""The engine whose stalls a keeper takes: nothing of a verdict is loaded into the program for it."""
+"""The engine whose stalls a keeper takes: nothing of a verdict is loaded into the program for it.
+
+Where code of the program's own wants to see what has ended, that is loaded when the first stall has.
+"""
 
 from __future__ import annotations
 
 from loopcanary.engine.attachment import Attachment
-from loopcanary.engine.recorder import is_crowded
+from loopcanary.engine.recorder import PROGRAM, is_crowded
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -44,26 +47,31 @@ class KeptEngine:
         traced: EngineTraces,
         note: Callable[[Traces], object],
         reading: Callable[[], OwnFigures],
-        refused: Callable[[], object],
+        take_over: Callable[[], object],
         ended: Callable[[], object],
+        judges: bool,
+        tells_end: bool,
     ) -> None:
         """`facts`: of the session, in their form on the wire; `note` has traces note for the keeper what they
-        see; `refused`: called on a thread of ours when there will be no keeper; `ended`: called at the end,
-        with the file still there."""
+        see; `take_over`: called when the program is to take its stalls, mostly on a thread of ours; `ended`:
+        called at the end, with the file still there; `judges`: code of the program's own wants to see what
+        has ended, and, with `tells_end`, that the program ends."""
         self.backend = recorder
         self._boundary = boundary
         self._keeper = keeper
-        self._facts = facts
+        self.facts = facts
         self._traced = traced
         self._note = note
         self._make_reading = reading
         self._reading: OwnFigures | None = None
         self.loads: Callable[[Callable[[], OwnFigures]], OwnFigures] = _at_once
         """Calls what imports, so that no fork comes into its middle."""
-        self._refused = refused
+        self._take_over = take_over
         self._ended = ended
         self._attachment = Attachment(recorder.native)
         self._facts_stored = False
+        self._judges = judges
+        self._tells_end = tells_end
 
     @property
     def session(self) -> Session:
@@ -103,25 +111,47 @@ class KeptEngine:
     def begin(self, stop: Callable[[], None]) -> None:
         """All else that a start does. `stop`: see Attachment."""
         self._attachment.begin(self.backend.listener, stop)
-        self.backend.native.on_no_keeper(self._refused)
-        self.backend.set_facts(self._facts())
-        self._traced.engine_runs(self._note)
+        native = self.backend.native
+        native.on_take_over(self._take_over)
+        if self._judges:
+            native.set_taker(PROGRAM)
+        self.backend.set_facts(self.facts())
+        self._traced.engine_runs(self._trace)
+
+    def judge(self) -> None:
+        """From now on what has ended is the program's own to judge; a keeper tells what goes on, and who
+        died."""
+        if not self._judges:
+            self._judges = True
+            self.backend.native.set_taker(PROGRAM)
+            self.backend.set_facts(self.facts())
+            self._traced.engine_runs(self._trace)
+
+    def _trace(self, traces: Traces) -> None:
+        if self._judges:  # what was traced is to be seen, too
+            self._take_over()
+        else:
+            self._note(traces)
+
+    @property
+    def owes_verdicts(self) -> bool:
+        """At the end: whether code of the program's own wants to see something."""
+        return self._judges and (self._tells_end or self.backend.native.recorded()[1] > 0)
 
     def loop_seen(self) -> None:
         """By now `__main__` and sys.path are what they are going to be: the facts are made final, once."""
         if not self._facts_stored:
             self._facts_stored = True
-            self._boundary.call("facts", lambda: self.backend.set_facts(self._facts()), keep=True)
+            self._boundary.call("facts", lambda: self.backend.set_facts(self.facts()), keep=True)
 
     def hand_over(self) -> None:
         """A thread of the program takes the stalls from now on."""
-        self.backend.native.on_no_keeper(None)
         self._attachment.end()
 
     def finish(self) -> None:
         """Ends it. The program does not wait for long."""
         self._attachment.end()
-        self.backend.native.on_no_keeper(None)
+        self.backend.native.on_take_over(None)
         try:
             self._boundary.call("keeper", self._ended, keep=True)
         except KeyboardInterrupt:  # a person waits no longer

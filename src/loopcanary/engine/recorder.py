@@ -32,6 +32,8 @@ TRACES = ".traces"
 """As model.trace_cells has it, which most programs do not load."""
 START = ".start"
 """Behind the file's path: the notes of the process's start."""
+DRAIN, PROGRAM = 0, 2
+"""Who takes stalls, as flight.format.TakenBy has it."""
 _NEIGHBOURS_MAX = 16
 PATIENCE_S = 2.0
 """How long an end waits for the watchdog: less than callers wait for the drain, which still has to store."""
@@ -66,7 +68,8 @@ class FlightPlace:
             from loopcanary.model.method_map import remove_beside  # most programs trace no calls
 
             remove_beside(self.path)
-        for path in (self.link, self.path, self.saved, self.path + START, self.path + TRACES):
+        # The copy first: alone it is what a killed process leaves, and a keeper takes it in at once.
+        for path in (self.saved, self.link, self.path, self.path + START, self.path + TRACES):
             try:
                 if path is not None:
                     os.unlink(path)

@@ -80,6 +80,8 @@ class TakenBy(IntEnum):
 
     DRAIN = 0
     KEEPER = 1
+    PROGRAM = 2
+    """The process's own drain; a keeper tells hangs meanwhile."""
 
 
 class ProcessState(IntEnum):

@@ -16,6 +16,7 @@ LARGEST: Final = (1 << 63) - 1
 
 _ONE_Q32: Final = 1 << 32
 _OLDEST: Final = 1
+_TAKERS: Final = frozenset(TakenBy)
 """A file of version 1 is one of version 2 without a keeper's page, and with 0 in the words that are new."""
 
 # Element sizes and numbers that a reader bothers with. The writer of this version stays far below;
@@ -173,7 +174,7 @@ def read_header(source: ByteSource) -> FlightHeader:
         gc_running_since_ns=clock.instant_ns(fields["gc_begin"]) if collecting else None,
         gc_running_tid=bounded(fields["gc_tid"]),
         gc_running_generation=bounded(fields["gc_generation"]),
-        taken_by=TakenBy.KEEPER if fields["takes"] == TakenBy.KEEPER else TakenBy.DRAIN,
+        taken_by=TakenBy(takes) if (takes := fields["takes"]) in _TAKERS else TakenBy.DRAIN,
     )
 
 

@@ -276,7 +276,7 @@ class FlightFile:
     def _taken(self, index: int) -> int:
         """Serial of the slot's last stall that a keeper has stored; 0 where the process has its own drain."""
         section = self._sections[SectionKind.KEEPER]
-        if not section.count or index >= layout.SLOT_COUNT or self.header.taken_by is not TakenBy.KEEPER:
+        if not section.count or index >= layout.SLOT_COUNT or self.header.taken_by is TakenBy.DRAIN:
             return 0
         at = section.offset + layout.KEEPER.offsets["taken"] + 8 * index
         return int.from_bytes(self._source.read(at, 8), "little")

@@ -17,6 +17,7 @@ EVIDENCE: Mapping[str, str] = {
     "thin": "The stacks that were read cover only {seen:ns} of {whole:ns}.",
     "late": "It began {late:ns} late: the loop was busy with what ran before.",
     "granted": "It had been granted {granted:ns}, which it exceeded.",
+    "not-intercepted": "Not intercepted: the program's own `on_issue` and reporters have not seen it.",
     "starting": "It was the loop's first turn: the program was still starting.",
     "call": "The innermost call was `{call}`.",
     "in-a-row": "Some {count:n} of `{call}` in a row{line:, in the loop of line }.",

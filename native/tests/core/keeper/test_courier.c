@@ -119,14 +119,14 @@ static bool take_back(void)
 static void look_at(const uint64_t *at, const unsigned *count, size_t looks)
 {
     handed_back = 0;
-    courier.refused = take_back;
+    courier.take_over = take_back;
     for (size_t i = 0; i < looks; i++) {
         wish();
         (void)lc_courier_look(&courier, at[i] * SECOND);
         CHECK(handed_back == count[i]);
         age_log();
     }
-    courier.refused = NULL;
+    courier.take_over = NULL;
 }
 
 TEST(where_none_can_start_the_program_is_told_until_it_has_heard)
@@ -157,6 +157,21 @@ TEST(a_keeper_that_did_something_and_is_gone_is_waited_for_again)
     age_log();
     look_at(at, count, sizeof at / sizeof *at);
     LC_STORE(s.flight.keeper->beat_ns, 0);
+}
+
+TEST(the_program_is_told_once_when_a_stall_of_its_own_has_ended)
+{
+    lc_slot *const slot = lc_flight_slot(&s.flight, 0);
+    const uint64_t at[] = {1, 2, 3, 4};
+    const unsigned none[] = {0, 0}, told[] = {1, 2, 2, 2}; /* the first time there is no thread for it */
+    begin(nothing);
+    LC_STORE(s.flight.header->takes, LC_TAKES_PROGRAM);
+    LC_STORE(slot->state, LC_SLOT_STALL);
+    look_at(at, none, sizeof none / sizeof *none);
+    LC_STORE(slot->state, LC_SLOT_ENDED);
+    CHECK(lc_courier_is_owed(&courier));
+    look_at(at, told, sizeof told / sizeof *told);
+    CHECK(!lc_courier_is_owed(&courier) && atomic_load(&courier.refusal) == 0);
 }
 
 TEST(a_pipe_in_the_bells_place_is_no_bell)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -47,7 +47,8 @@ class StationsMaker(Protocol):
 
 
 class FlightLife:
-    """See keeper.files.WatchedLife. One whose own drain takes its stalls is only seen to live."""
+    """See keeper.files.WatchedLife. One whose own drain takes its stalls is only seen to live; of one that
+    judges what has ended itself, hangs are told."""
 
     def __init__(
         self, file: flight.FlightFile, make_stations: StationsMaker, remove: Callable[[], object]
@@ -84,7 +85,7 @@ class FlightLife:
         header = (
             self._file.header
         )  # before the slots: they are final where it says that the process has ended
-        if header.taken_by is not TakenBy.KEEPER or self._glances.is_closed():
+        if header.taken_by is TakenBy.DRAIN or self._glances.is_closed():
             return None
         if self._page is None:
             if not self._file.facts() and now_ns - header.started_ns < _FACTS_BY_NS:
@@ -92,13 +93,16 @@ class FlightLife:
             if not self._opens_page():
                 return None
         self._page.beat(now_ns)
+        if header.taken_by is TakenBy.PROGRAM:
+            is_over = header.state is ProcessState.ENDED
+            return None if is_over else _soonest(self._watch_hangs(header, now_ns), self._say(now_ns))
         due_ns = self._take(header, now_ns, tells_hangs=header.state is ProcessState.RUNNING)
         if header.state is ProcessState.ENDED:
             self._end(header, now_ns)
             return self._say_last(now_ns)
         traces_ns = self._take_traces(header, now_ns)
         text_ns = self._say(now_ns)
-        return min((one for one in (due_ns, traces_ns, text_ns) if one is not None), default=None)
+        return _soonest(due_ns, traces_ns, text_ns)
 
     def finish(self, now_ns: int) -> None:
         header = self._file.header
@@ -135,28 +139,33 @@ class FlightLife:
     def _take(self, header: flight.FlightHeader, now_ns: int, *, tells_hangs: bool) -> int | None:
         """Takes what has ended and tells hangs. When to look again."""
         marks = self._glances.marks()
-        self._hangs.forget_all_but({mark.serial for mark in marks})
-        dues: list[int] = []
-        stations: KeptStations | None = None
-        for mark in marks:
-            going_on = mark.state is not SlotState.ENDED
-            if going_on and not tells_hangs:
-                continue
-            if going_on and not self._hangs.is_due(mark.serial, mark.begin_ns, now_ns):
-                due_ns = self._hangs.due_ns(mark.serial, mark.begin_ns, now_ns)
-                dues += [] if due_ns is None else [due_ns]
-                continue
-            stations = stations or self._renewed(header)
-            if going_on:
-                self._tell_hang(stations, mark, now_ns)
-                due_ns = self._hangs.due_ns(mark.serial, mark.begin_ns, now_ns)
-                dues += [] if due_ns is None else [due_ns]
-            elif mark.serial not in self._judged:
+        hangs_ns = self._tell_hangs(header, marks, now_ns) if tells_hangs else None
+        ended = [mark for mark in marks if mark.state is SlotState.ENDED and mark.serial not in self._judged]
+        if ended:
+            stations = self._renewed(header)
+            for mark in ended:
                 self._take_ended(stations, header, mark)
-        if stations is not None and tells_hangs:
-            stations.take_start(None)
-        again_ns = self._store_again(now_ns)
-        return min([*dues, *([] if again_ns is None else [again_ns])], default=None)
+            if tells_hangs:
+                stations.take_start(None)
+        return _soonest(hangs_ns, self._store_again(now_ns))
+
+    def _watch_hangs(self, header: flight.FlightHeader, now_ns: int) -> int | None:
+        """Of a program that takes what has ended itself. When to look again."""
+        marks = self._glances.marks()
+        if self._stations is not None:
+            self._stations.only_going_on({mark.serial for mark in marks if mark.state is not SlotState.ENDED})
+        return _soonest(self._tell_hangs(header, marks, now_ns), self._store_again(now_ns))
+
+    def _tell_hangs(self, header: flight.FlightHeader, marks: Sequence[SlotMark], now_ns: int) -> int | None:
+        self._hangs.forget_all_but({mark.serial for mark in marks})
+        dues: list[int | None] = []
+        for mark in marks:
+            if mark.state is SlotState.ENDED:
+                continue
+            if self._hangs.is_due(mark.serial, mark.begin_ns, now_ns):
+                self._tell_hang(self._renewed(header), mark, now_ns)
+            dues.append(self._hangs.due_ns(mark.serial, mark.begin_ns, now_ns))
+        return _soonest(*dues)
 
     def _tell_hang(self, stations: KeptStations, mark: SlotMark, now_ns: int) -> None:
         evidence = self._file.slot_evidence(mark.index)
@@ -264,3 +273,7 @@ class FlightLife:
             self._page.close()
             self._page = None
         return due_ns
+
+
+def _soonest(*dues: int | None) -> int | None:
+    return min((due for due in dues if due is not None), default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loopcanary import diagnosis
 from loopcanary.assembly.keeper.noted import NotedTraces, are_there, open_notes
 from loopcanary.assembly.keeper.starts import start_in
-from loopcanary.assembly.store import config_of, paths_of, slow_methods, with_calls
+from loopcanary.assembly.store import config_of, marked, paths_of, slow_methods, with_calls
 from loopcanary.engine import Boundary
 from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard, tracing_process
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
@@ -176,6 +176,12 @@ class KeptStations:
             self._sink.going_on.pop(f"{self.session.id}-{evidence.serial}", None)
         return is_stored
 
+    def only_going_on(self, serials: Collection[int]) -> None:
+        """Hangs but these are over, and are told by the program itself."""
+        ids = {f"{self.session.id}-{serial}" for serial in serials}
+        for over in self._sink.going_on.keys() - ids:
+            self._sink.going_on.pop(over)
+
     def take_start(self, last_ns: int | None) -> None:
         """Stores and reports the start of the program, once it is over; at its end in any case."""
         file = self.file
@@ -299,7 +305,9 @@ class KeptStations:
             paths=self._paths,
         )
         file = self.file
-        return stall if file is None else with_calls(stall, evidence, file, self._config, self._paths)
+        if file is None:
+            return stall
+        return marked(with_calls(stall, evidence, file, self._config, self._paths), file)
 
     def _made_screen(self) -> FarTerminal | None:
         """Where the program's stderr is a person's."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from loopcanary.engine.in_process.thread_names import ThreadNames
-from loopcanary.engine.recorder import Recorder
+from loopcanary.engine.recorder import DRAIN, PROGRAM, Recorder
 from loopcanary.model import Config, LaneTotals, StallEvidence
 from loopcanary.model.config import ANR_NS
 
@@ -61,12 +61,15 @@ class NativeBackend(Recorder):
         session_id: str,
         open_flight: FlightOpener,
         begun: Recorder | None = None,
+        has_keeper: bool = False,
     ) -> None:
-        """`begun`: it runs already, for a keeper."""
+        """`begun`: it runs already, for a keeper, which may go on to tell hangs (`has_keeper`)."""
         super().__init__(native, config, folder=folder, session_id=session_id)
         self._open_flight = open_flight
         self._flight: OpenFlight | None = None
         self._begun = begun
+        self.has_keeper = has_keeper
+        """One tells hangs."""
         self._news = 0
         self._drain_tid = 0
         self._thread_names = ThreadNames()
@@ -81,7 +84,14 @@ class NativeBackend(Recorder):
             return
         self.place, self.file = self._begun.place, self._begun.file
         self._open(self.place.path)
-        self.native.set_taker(False)
+        self.native.set_taker(PROGRAM if self.has_keeper else DRAIN)
+        self.native.on_take_over(self._tell_hangs if self.has_keeper else None)
+
+    def _tell_hangs(self) -> None:
+        """There will be no keeper that does."""
+        self.has_keeper = False
+        self.native.set_taker(DRAIN)
+        self.native.wake()
 
     def _open(self, path: str) -> None:
         self._flight = self._open_flight(Path(path))
@@ -109,7 +119,7 @@ class NativeBackend(Recorder):
         self.native.wake()
 
     def take(self) -> Sequence[StallEvidence]:
-        """Ended stalls, and each ANR once while it lasts."""
+        """Ended stalls, and each ANR once while it lasts, if no keeper tells it."""
         taken: list[StallEvidence] = []
         if self._flight is None:
             return taken
@@ -123,7 +133,7 @@ class NativeBackend(Recorder):
                     self._announced.discard(evidence.serial)
                     if len(self._taken) > _KEPT_MAX:
                         self.release(evidence)
-            elif self._is_new_anr(evidence):
+            elif not self.has_keeper and self._is_new_anr(evidence):
                 taken.append(evidence)
                 self._announced.add(evidence.serial)
         names = (*self._thread_names.look(), (self._drain_tid, _DRAIN)) if taken else ()

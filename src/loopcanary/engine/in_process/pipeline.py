@@ -45,6 +45,8 @@ class Stations:
     """Of issues of other kinds: they shall not use up what the stalls they rest on need."""
     derived: Callable[[Stall], Sequence[Issue]] = lambda _: ()
     """Issues of other kinds that a stall which is over is, too."""
+    forget: Callable[[Stall], object] | None = None
+    """Removes what a keeper has stored of a stall that is over, and was dropped; None: no keeper does."""
     introduce: Callable[[], object] | None = None
     """Stores who the process is, before its first issue; None: a flight file says so."""
 
@@ -133,6 +135,8 @@ class Pipeline:
                     continue
                 if isinstance(stall, Stall):
                     self.counts["stalls_dropped_interceptor"] += 1
+                    if self._stations.forget is not None:
+                        self._boundary.call("store", self._stations.forget, stall, keep=True)
                 else:
                     self.issue_counts["issues_dropped_interceptor"] += 1
                 return True
