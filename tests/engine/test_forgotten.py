@@ -48,6 +48,26 @@ def look(folder: Path) -> None:
         store.close()
 
 
+def test_a_dead_process_file_goes_with_its_store(place, begun, tmp_path):
+    dead, of_the_dead = begun()
+    _, of_the_running = begun()
+    dead.kill()
+    dead.wait()
+    hours_ago = time.time() - 7_200
+    for file in (of_the_dead, of_the_running):
+        os.utime(file, (hours_ago, hours_ago))
+    look(tmp_path / "another")
+    assert of_the_dead.exists(), "its store is there"
+    shutil.rmtree(place.store)
+    os.utime(of_the_dead)
+    look(tmp_path / "another")
+    assert of_the_dead.exists(), "its store may have been moved just now"
+    os.utime(of_the_dead, (hours_ago, hours_ago))
+    look(tmp_path / "another")
+    assert not of_the_dead.exists()
+    assert of_the_running.exists()
+
+
 def test_a_dead_process_file_goes_after_a_month(place, begun, tmp_path):
     dead, of_the_dead = begun()
     dead.kill()
