@@ -7,7 +7,8 @@ from importlib import import_module
 
 import pytest
 
-from loopcanary.probes import ImportWatch
+from loopcanary.probes import ImportWatch, LateProbe
+from loopcanary.registry import LoopKind
 
 HALF = """
 import half_imported_within
@@ -126,3 +127,24 @@ def test_an_import_goes_on_when_the_watch_ends(modules, monkeypatch):
     finally:
         watch.cancel()
     assert len(sys.meta_path) == 2
+
+
+def test_a_probe_that_is_uninstalled_while_it_loads_is_off(modules):
+    seam, _ = modules
+    calls = []
+
+    class Probe:
+        def __init__(self, *_):
+            late.uninstall()  # as another thread may
+
+        def install(self):
+            calls.append("install")
+
+        def uninstall(self):
+            calls.append("uninstall")
+
+    seam.Probe = Probe
+    kind = LoopKind("seam", awaits="sys", probe="test_seam:Probe", portable=None)
+    late = LateProbe(kind, None, lambda: None, lambda patch: patch(), probe="test_seam:Probe")
+    late.install()
+    assert calls[-1:] == ["uninstall"]

@@ -230,9 +230,11 @@ class LateProbe:
         self._windows = windows
         self._watch = ImportWatch(kind.awaits, lambda: contain(self._load))
         self._probe: Probe | None = None
+        self._is_on = False
 
     def install(self) -> None:
         """Loads and installs the probe, now or when its library is imported. Idempotent."""
+        self._is_on = True
         if self._probe is None:
             self._watch.cancel()
             self._watch.start()
@@ -241,6 +243,7 @@ class LateProbe:
 
     def uninstall(self) -> None:
         """Takes back what is still ours."""
+        self._is_on = False
         self._watch.cancel()
         probe, self._probe = self._probe, None
         if probe is not None:
@@ -260,6 +263,8 @@ class LateProbe:
         if self._windows is not None and hasattr(probe, "use_windows"):
             probe.use_windows(self._windows())
         probe.install()
+        if not self._is_on:  # another thread has uninstalled meanwhile, and found no probe
+            probe.uninstall()
 
 
 class LaidPatches:
