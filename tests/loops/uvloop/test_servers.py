@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.assembly.store import open_store
+from loopcanary.assembly.store import open_store, recover
 from loopcanary.model import Cause
 from loopcanary.model.search import STALLS
 
@@ -41,6 +41,7 @@ def test_a_handler_that_blocks_is_found_with_its_line_and_cause(tmp_path, packag
     assert done.returncode == 0, done.stderr
     store = open_store(tmp_path / "store")
     try:
+        recover(store)  # a keeper may not have come to it yet
         found = store.reader.issues(STALLS)
     finally:
         store.close()
