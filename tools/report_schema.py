@@ -30,6 +30,7 @@ from loopcanary.model import (
     ShortWork,
     Span,
     Stall,
+    StartKind,
     Timeline,
 )
 from loopcanary.model.search import IssueGroup
@@ -290,6 +291,17 @@ def diff_document() -> Schema:
                 "ratio": _defined("range"),
             }
         ),
+        "times": record({"count": WHOLE, **dict.fromkeys(("median_ms", "min_ms", "max_ms"), NUMBER)}),
+        "start": record(
+            {
+                "program": TEXT,
+                "start": {"enum": [kind.value for kind in StartKind]},
+                "sure": SCALARS[bool],
+                "before": _defined("times"),
+                "after": _defined("times"),
+                "imports": listed(record({"name": TEXT, "before_ms": NUMBER, "after_ms": NUMBER})),
+            }
+        ),
     }
     properties = {
         "schema": {"const": diff_json.SCHEMA_VERSION},
@@ -299,6 +311,7 @@ def diff_document() -> Schema:
         "after": _defined("side"),
         "counts": record({change.value: WHOLE for change in Change}),
         "groups": listed(_defined("group")),
+        "starts": listed(_defined("start")),
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
