@@ -251,7 +251,7 @@ def _limits() -> Row:
     _, cores = cgroup_limits()
     if cores is None:
         return "cgroup", "ok", "no CPU quota"
-    return "cgroup", "ok", f"CPU quota of {cores:g} cores: throttling will be told from stalls of code"
+    return "cgroup", "ok", f"CPU quota of {cores:g} cores: throttling is reported apart from stalls of code"
 
 
 # ---- self-test --------------------------------------------------------------------------------

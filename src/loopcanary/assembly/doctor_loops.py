@@ -64,7 +64,7 @@ def loop_facts(engine: str = NATIVE) -> list[Row]:
         else (f"loop {kind.kind}", "off", "not watched by the portable engine")
         for kind, modules in installed.items()
     ]
-    for part, title in (("hooked", "hooked waits"), ("answers", "timed answers")):
+    for part, title in (("hooked", "hooked waits"), ("answers", "timed requests")):
         hooked = [f"{name}: {_words(symbols)}" for name, symbols in told.get(part, {}).items()]
         if hooked:
             rows.append((title, "ok", "; ".join(hooked)))

@@ -46,7 +46,7 @@ def command(
     everything: bool,
     yes: bool,
 ) -> int:
-    """Delete stored stalls for good. With several stores, each of them is cleaned."""
+    """Delete stored issues and runs for good. With several stores, each of them is cleaned."""
     asked = [older_than is not None, keep is not None, max_size is not None, group is not None, bool(ids)]
     if sum([*asked, everything]) != 1:
         raise click.UsageError(

@@ -49,7 +49,7 @@ class _FormatName(click.ParamType):  # type: ignore[type-arg]  # not generic bef
     help=f"One of {', '.join(names())}.",
 )
 @output_option
-@click.option("--kind", metavar="KIND", default="stall", help="Issues of this kind; jsonl takes all.")
+@click.option("--kind", metavar="KIND", default="stall", help="Default: stall. jsonl takes all kinds.")
 @choice_options
 def command(*, stores: tuple[Path, ...], form: Format, output: str, kind: str, **asked: Any) -> int:
     """Write stalls in the formats of other tools.

@@ -38,7 +38,7 @@ _FAILED = 1
     "notify_from",
     metavar="WHAT",
     type=Word(),
-    help="Shortest wait: a duration, or stall, hang, anr, killed. Default: hang, 1s.",
+    help="From which length on: a duration, stall, hang (1s), anr (5s) or killed. Default: hang.",
 )
 @click.option(
     "--kinds",
