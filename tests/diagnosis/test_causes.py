@@ -1332,6 +1332,16 @@ def test_a_sleep_seen_late_that_woke_late_is_a_sleep():
     assert stall.cause is Cause.SLEEP, stall.evidence
 
 
+def test_one_late_look_at_a_thread_that_did_not_run_is_no_computing():
+    """131 ms with 0.9 ms of CPU time, seen once, ready to run, 10 ms before the end."""
+    (sample,) = samples(at_call("total += 1"), gil=GilState.SELF)
+    late = replace(sample, at_ns=121 * MS, kernel=kernel("R", on_cpu=50 * MS))
+    seen = evidence((late,), end_ns=131 * MS, end_cpu_ns=50 * MS + 907_271)
+    assert judged(seen, SOURCE).cause is Cause.HOST
+    ran = evidence((late,), end_ns=131 * MS, end_cpu_ns=59 * MS)
+    assert judged(ran, SOURCE).cause is not Cause.HOST
+
+
 def test_the_portable_watchdog_is_late_for_other_reasons():
     told = " ".join(gap("R", "R", engine="portable").evidence)
     assert "neither the thread nor the watchdog" not in told

@@ -160,7 +160,7 @@ def test_a_test_that_hangs_is_shown_and_goes_on(tmp_path: Path) -> None:
             assert line, words
             words += line
         (tmp_path / "seen").touch()
-        output, rest = process.communicate()
+        rest, output = process.stderr.read(), process.stdout.read()
     assert "test_cases.py::test_hangs_and_goes_on' has run for 0.3 s and goes on; its threads:" in words
     assert "a worker" in words + rest
     assert "test_quick' has run" not in rest

@@ -56,7 +56,8 @@ def open_case(
     ledger = make_ledger(evidence, end_ns, weights)
     votes = _votes(evidence, counted, ledger)
     sites = CallSites(sources, session.started_wall_ns)
-    seen = see(evidence.samples, votes, table.place, sites, session.machine or _own_machine())
+    end = None if evidence.end_ns is None or evidence.end_cpu_ns is None else (end_ns, evidence.end_cpu_ns)
+    seen = see(evidence.samples, votes, table.place, sites, session.machine or _own_machine(), end=end)
     frozen_ns = sum(gap.length_ns for gap in gaps)
     placed_ns = tuple(ns for ns, one in zip(counted.seen_ns, seen, strict=True) if one.stack)
     observation = Observation(

@@ -119,10 +119,18 @@ def see(
     place: Callable[[Stack], PlacedStack],
     sites: CallSites,
     machine: str,
+    *,
+    end: tuple[int, int] | None = None,
 ) -> tuple[WeighedSample, ...]:
-    """Makes the samples ready for the rules."""
+    """Makes the samples ready for the rules. `end`: when the stall ended, and the thread's CPU time by then,
+    which is exact."""
     states = [sample.kernel.thread_state if sample.kernel is not None else "" for sample in samples]
     shares = [None] * len(samples) if _MAY_RUN.isdisjoint(states) else _cpu_shares(samples, states)
+    if end is not None and None in shares:
+        shares = [
+            _at_most(sample, end) if state in _MAY_RUN and share is None else share
+            for sample, state, share in zip(samples, states, shares, strict=True)
+        ]
     views = _Views(place, sites, machine)
     last: Sample | None = None
     view: SampleView | None = None
@@ -218,6 +226,7 @@ class _Views:
 _STOPPED = ("T", "t")
 _MAY_RUN = frozenset({"R", ""})
 _RUNNING_SHARE = 0.5
+_NEXT_TO_NOTHING = 0.2
 
 
 def _on_cpu(syscall: int | None, cpu_share: float | None) -> bool | None:
@@ -250,6 +259,15 @@ def _cpu_shares(samples: tuple[Sample, ...], states: list[str]) -> list[float | 
         else _cpu_share(times, spent, index)
         for index, (left, right, before, after, state) in enumerate(pairs)
     ]
+
+
+def _at_most(sample: Sample, end: tuple[int, int]) -> float | None:
+    """The largest share that it can have run from the sample to the stall's end, if that is next to nothing:
+    what the kernel said at the sample was late, if anything."""
+    if sample.kernel is None or end[0] <= sample.at_ns:
+        return None
+    share = (end[1] - sample.kernel.on_cpu_ns) / (end[0] - sample.at_ns)
+    return share if 0 <= share < _NEXT_TO_NOTHING else None
 
 
 def _cpu_share(times: list[int], spent: list[int | None], index: int) -> float | None:
