@@ -1,12 +1,12 @@
-/* Test-only: counts what the interpreter asks of its allocators. Built by conftest.py; never part of the wheel.
+/* Test-only: counts what a thread asks of the interpreter's allocators. Built by conftest.py; never part of the wheel.
  *
- * The GIL is held wherever the counted allocators run (the raw domain is left alone), so plain counters do. */
+ * The drain has work of its own meanwhile. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 static PyMemAllocatorEx originals[2];
 static const PyMemAllocatorDomain domains[2] = {PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
-static size_t allocations;
+static _Thread_local size_t allocations;
 
 static void *counted_malloc(void *context, size_t size)
 {
@@ -35,7 +35,7 @@ static void uncounted_free(void *context, void *memory)
     original->free(original->ctx, memory);
 }
 
-/* count(callable) -> how many blocks were asked for while it ran */
+/* count(callable) -> how many blocks this thread asked for while it ran */
 static PyObject *count(PyObject *module, PyObject *callable)
 {
     (void)module;
