@@ -1332,7 +1332,7 @@ def test_a_sleep_seen_late_that_woke_late_is_a_sleep():
     assert stall.cause is Cause.SLEEP, stall.evidence
 
 
-def test_one_late_look_at_a_thread_that_did_not_run_is_no_computing():
+def test_one_late_look_at_a_thread_that_did_not_run():
     """131 ms with 0.9 ms of CPU time, seen once, ready to run, 10 ms before the end."""
     (sample,) = samples(at_call("total += 1"), gil=GilState.SELF)
     late = replace(sample, at_ns=121 * MS, kernel=kernel("R", on_cpu=50 * MS))

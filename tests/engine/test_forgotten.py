@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -50,7 +51,8 @@ def look(folder: Path) -> None:
 
 def test_a_dead_process_file_goes_with_its_store(place, begun, tmp_path):
     dead, of_the_dead = begun()
-    _, of_the_running = begun()
+    running, of_the_running = begun()
+    os.kill(running.pid, signal.SIGSTOP)  # or it makes its store anew
     dead.kill()
     dead.wait()
     hours_ago = time.time() - 7_200
