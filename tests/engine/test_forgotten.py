@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -47,27 +46,6 @@ def look(folder: Path) -> None:
         recover(store)
     finally:
         store.close()
-
-
-def test_a_dead_process_file_goes_with_its_store(place, begun, tmp_path):
-    dead, of_the_dead = begun()
-    running, of_the_running = begun()
-    os.kill(running.pid, signal.SIGSTOP)  # or it makes its store anew
-    dead.kill()
-    dead.wait()
-    hours_ago = time.time() - 7_200
-    for file in (of_the_dead, of_the_running):
-        os.utime(file, (hours_ago, hours_ago))
-    look(tmp_path / "another")
-    assert of_the_dead.exists(), "its store is there"
-    shutil.rmtree(place.store)
-    os.utime(of_the_dead)
-    look(tmp_path / "another")
-    assert of_the_dead.exists(), "its store may have been moved just now"
-    os.utime(of_the_dead, (hours_ago, hours_ago))
-    look(tmp_path / "another")
-    assert not of_the_dead.exists()
-    assert of_the_running.exists()
 
 
 def test_a_dead_process_file_goes_after_a_month(place, begun, tmp_path):

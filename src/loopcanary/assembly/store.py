@@ -14,7 +14,7 @@ from typing import Any
 from loopcanary import diagnosis, flight, store
 from loopcanary.assembly import native_module
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
-from loopcanary.engine.flight_place import FORGOTTEN_S, ORPHANED_S, forgotten, place_in_memory
+from loopcanary.engine.flight_place import forgotten, place_in_memory
 from loopcanary.flight.beside.calls import read_calls
 from loopcanary.flight.format import TakenBy
 from loopcanary.model import (
@@ -91,7 +91,7 @@ def recover(
     found = flight_files.recover(into, forensics, living=living, names=names)
     if living:
         flight_files.settle(into, found, host=host_name(), is_gone=_is_gone)
-        give_memory_back(autopsy)
+        _give_memory_back(autopsy)
     return found
 
 
@@ -107,26 +107,14 @@ def _noted(
     return left_behind(into, path, session, clock, stalls)
 
 
-def give_memory_back(autopsy: Autopsy | None = None) -> None:
-    """Removes what this user's dead processes left in shared memory, and nobody will come for: their stores
-    are gone, or were given up a month ago."""
-    autopsy, now_s = autopsy or Autopsy(), time.time()
-    given_up = set(forgotten(now_s, FORGOTTEN_S))
-    for path in forgotten(now_s, ORPHANED_S):
+def _give_memory_back(autopsy: Autopsy) -> None:
+    """Removes what dead processes left in shared memory a month ago, and nobody came for: their stores are
+    gone, or given up."""
+    for path in forgotten(time.time()):
         with suppress(flight.FlightError, OSError), autopsy.open(path) as remains:
-            if _is_orphan(remains) or (path in given_up and autopsy.is_dead(remains)):
+            if autopsy.is_dead(remains):
                 path.unlink()
                 remove_beside(str(path))
-
-
-def _is_orphan(remains: flight.FlightFile) -> bool:
-    """Dead, and its store is gone. Of a process of another container neither is known."""
-    folder = remains.facts().get(STORE)
-    return (
-        isinstance(folder, str)
-        and not os.path.lexists(folder)
-        and flight.liveness(remains.header) is flight.Liveness.DEAD
-    )
 
 
 class Autopsy:

@@ -9,8 +9,7 @@ from loopcanary.engine.recorder import MEMORY, SUFFIX, name_in_memory
 
 SHARED_MEMORY = Path(os.environ.get("LOOPCANARY_FLIGHT_DIR") or MEMORY)
 """For who reads; the program's own is a setting."""
-FORGOTTEN_S = 30 * 86_400
-ORPHANED_S = 3_600
+_FORGOTTEN_S = 30 * 86_400
 
 
 def place_in_memory(user: int, name: str, shared_memory: Path = SHARED_MEMORY) -> Path:
@@ -27,20 +26,20 @@ def in_memory(shared_memory: Path = SHARED_MEMORY) -> list[Path]:
         return []
 
 
-def forgotten(now_s: float, age_s: float, shared_memory: Path = SHARED_MEMORY) -> list[Path]:
-    """Flight files of this user that were made longer ago: of programs that still run, or of dead ones whose
-    store is gone or never looked at again."""
+def forgotten(now_s: float, shared_memory: Path = SHARED_MEMORY) -> list[Path]:
+    """Flight files of this user that were made more than a month ago: of programs that still run, or of dead
+    ones whose store is gone or never looked at again."""
     try:
         paths = list(shared_memory.glob(f"loopcanary-{os.geteuid()}-*{SUFFIX}"))
     except OSError:
         return []
-    return [path for path in paths if _is_old_and_own(path, now_s - age_s)]
+    return [path for path in paths if _is_old_and_own(path, now_s)]
 
 
-def _is_old_and_own(path: Path, before_s: float) -> bool:
+def _is_old_and_own(path: Path, now_s: float) -> bool:
     try:
         facts = path.lstat()
     except OSError:
         return False
     # Stores through a mapping leave the time of a file on tmpfs as it is.
-    return facts.st_uid == os.geteuid() and facts.st_mtime < before_s
+    return facts.st_uid == os.geteuid() and now_s - facts.st_mtime > _FORGOTTEN_S

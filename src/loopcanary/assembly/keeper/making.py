@@ -15,7 +15,7 @@ from loopcanary import keeper as place
 from loopcanary.assembly.keeper.notifier import Notifier
 from loopcanary.assembly.keeper.program import FlightLife
 from loopcanary.assembly.keeper.stations import KeptStations
-from loopcanary.assembly.store import give_memory_back, recover, retention_of
+from loopcanary.assembly.store import recover, retention_of
 from loopcanary.engine.flight_place import place_in_memory
 from loopcanary.keeper.files import StoreFailure, WatchedLife
 from loopcanary.keeper.kept_store import KeptStore
@@ -187,7 +187,6 @@ class StoreFiles:
     def end(self) -> None:
         self._notifier.end()
         self._close_stores()
-        give_memory_back()
 
     def _store_for(self, config: Config) -> Store:
         """Programs with the same retention share one."""

@@ -61,9 +61,6 @@ def command(
         for store in found:
             words = _cleaned(store, query, keep, max_size, ids)
             click.echo(f"{store.folder}: {words}" if len(found) > 1 else words)
-    from loopcanary.assembly.store import give_memory_back
-
-    give_memory_back()
     return 0
 
 
