@@ -170,7 +170,8 @@ class Place:
     def _take_in(self, opened: Store) -> None:
         recover(opened)
         while any(name.endswith(".claimed") for name in self.left_behind(opened.folder)):
-            time.sleep(0.02)  # a keeper has it in hand
+            time.sleep(0.02)  # a keeper has it in hand, or had it when it was killed
+            recover(opened)
 
     def sessions(self, store: Path | None = None) -> dict[int, Session]:
         """By process id."""

@@ -138,6 +138,28 @@ def test_other():
     assert "BlockingCallError: time.sleep blocks the event loop, in main (" in result.stdout
 
 
+def test_what_loopcanary_itself_does_in_a_loop_is_allowed(tmp_path: Path) -> None:
+    text = """
+import asyncio, time
+def test_asks(loopcanary):
+    async def main():
+        loopcanary.assert_no_stall("10s")
+    asyncio.run(main())
+def test_stalls(loopcanary):
+    def stall():
+        end = time.monotonic() + 0.15
+        while time.monotonic() < end:
+            pass
+    async def main():
+        stall()
+        await asyncio.sleep(0)
+        return [one.culprit.function for one in loopcanary.stalls]
+    assert asyncio.run(main()) == ["stall"]
+"""
+    result = run(tmp_path, "--loopcanary", "--loopcanary-strict", text=text)
+    assert outcomes(result) == {"test_asks": "PASSED", "test_stalls": "PASSED"}, result.stdout
+
+
 HANGS = """
 import threading, time
 from pathlib import Path

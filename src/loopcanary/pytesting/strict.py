@@ -24,7 +24,7 @@ from loopcanary.pytesting.limits import limit_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-_LOOPS = ("asyncio", "trio", "anyio", "uvloop", "_pytest", "pytest_asyncio", "pytest_trio")
+_LOOPS = ("asyncio", "trio", "anyio", "uvloop", "_pytest", "pytest_asyncio", "pytest_trio", "loopcanary")
 """Packages whose own calls are theirs to answer for, and beyond which is no test."""
 _IMPORTS = (
     "_frozen_importlib",
@@ -123,16 +123,17 @@ class StrictTests:
     def _judged_sleep(self, sleep: Callable[[float], None]) -> Callable[[float], None]:
         @wraps(sleep)
         def judged(seconds: float) -> None:
-            self._judge("time.sleep", (seconds,))
+            self._judge("time.sleep", (seconds,), depth=2)
             sleep(seconds)
 
         return judged
 
-    def _judge(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _judge(self, event: str, arguments: tuple[Any, ...], *, depth: int = 1) -> None:
+        """`depth`: how many frames out the call is made."""
         blocks = _JUDGED.get(event)
         if blocks is None or self._item is None or not _in_a_loop() or not blocks(*arguments):
             return
-        frames = _own_frames(sys._getframe(1))  # noqa: SLF001 - PEP 578 gives no frame
+        frames = _own_frames(sys._getframe(depth))  # noqa: SLF001 - PEP 578 gives no frame
         if not frames or self._allows(event, frames):
             return
         caller = frames[0].f_code
@@ -168,7 +169,7 @@ def _own_frames(frame: FrameType | None) -> list[FrameType]:
         return []
     found = []
     while frame is not None and (package := _package(frame)) not in _LOOPS:
-        if package not in sys.stdlib_module_names and frame.f_globals.get("__name__") != __name__:
+        if package not in sys.stdlib_module_names:
             found.append(frame)
         frame = frame.f_back
     return found
