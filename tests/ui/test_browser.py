@@ -430,13 +430,14 @@ def test_a_cursor_over_the_timeline_tells_the_moment_and_a_range(visit: Visit):
     told, graph = page.locator(".moment"), page.locator(".flame-tools button")
     lane = page.locator("svg.lane").first.bounding_box()
     page.mouse.move(lane["x"] + lane["width"] * 0.5, lane["y"] + 5)
-    assert "blocked" in told.inner_text()
+    doing = re.compile(r"\nThread\n(blocked|ready, not run)")  # it sleeps; on a busy machine it wakes late
+    assert doing.search(told.inner_text())
     assert "app.py:4 in price" in told.locator(".frames").inner_text()
     assert "time.sleep" in page.locator(".code .line.now").inner_text()
     page.mouse.down()
     page.mouse.move(lane["x"] + lane["width"] * 0.75, lane["y"] + 5, steps=3)
     page.mouse.up()
-    assert "blocked" in told.inner_text()
+    assert doing.search(told.inner_text())
     assert " ms to " in graph.inner_text()
     quarter = page.evaluate(
         "() => { const { tree, course } = { tree: window.d3.select('.flame').datum().data,"
