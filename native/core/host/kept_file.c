@@ -26,7 +26,7 @@ static int least_number(void)
 
 /* ---- what is not opened, and closed later -------------------------------------------------- */
 
-enum { SPARE = 16, LEFT_MAX = 64 };
+enum { SPARE_MIN = 2, SPARE_MAX = 16, LEFT_MAX = 64 };
 
 static struct {
     enum lc_left_state { NOTHING_LEFT, LEFT, IN_HAND } _Atomic state;
@@ -43,7 +43,8 @@ static bool change(size_t i, enum lc_left_state from, enum lc_left_state to)
  * the answer. `fd`: any that is open, of which a copy is made elsewhere; negative: unknown there. */
 static bool is_short(int fd)
 {
-    const rlim_t may_have = allowed(), spare = may_have / 8 < SPARE ? may_have / 8 : SPARE;
+    const rlim_t may_have = allowed(), eighth = may_have / 8;
+    const rlim_t spare = eighth < SPARE_MIN ? SPARE_MIN : eighth > SPARE_MAX ? SPARE_MAX : eighth;
     struct stat all;
     if (stat("/proc/self/fd", &all) == 0 && all.st_size > 0) {
         return (rlim_t)all.st_size + spare > may_have;
@@ -119,9 +120,6 @@ void lc_close_unnoticed(int fd)
 static int moved_up(int fd)
 {
     const int moved = fcntl(fd, F_DUPFD_CLOEXEC, least_number());
-    if (moved < 0 && fd > STDERR_FILENO) {
-        return fd;
-    }
     lc_close_unnoticed(fd);
     return moved;
 }
