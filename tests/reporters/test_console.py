@@ -29,10 +29,11 @@ from loopcanary.model import (
     Target,
     TargetKind,
 )
+from loopcanary.protocols.screens import Look
 from loopcanary.reporters import terminal as terminal_module
 from loopcanary.reporters.blocks import stall_block
 from loopcanary.reporters.console import ConsoleReporter
-from loopcanary.reporters.terminal import Look, Terminal
+from loopcanary.reporters.terminal import Terminal
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAIN = Look(folder="/srv/shop")
@@ -191,12 +192,10 @@ def test_a_stall_in_progress_is_counted_once(reporter: ConsoleReporter, screen: 
     assert "[loopcanary] over after 9.00 s: " in screen.text
 
 
-def test_a_clean_run_says_so_if_started_by_hand(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOOPCANARY_RUN_PID", "1")
+def test_a_clean_run_says_so_if_started_by_hand(screen: Screen) -> None:
     ConsoleReporter(terminal=screen).close(ENDED, [])  # type: ignore[arg-type]
     assert screen.text == ""
-    monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getpid()))
-    ConsoleReporter(terminal=screen).close(ENDED, [])  # type: ignore[arg-type]
+    ConsoleReporter(terminal=screen, announce_clean=True).close(ENDED, [])  # type: ignore[arg-type]
     assert screen.text.startswith("[loopcanary] no stall over 100 ms in this process, in a run of 42.3 s\n")
 
 
@@ -437,7 +436,8 @@ def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path, package_path: P
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from tests.store.samples import stall\n"
         "from loopcanary.reporters.console import ConsoleReporter\n"
-        "reporter = ConsoleReporter(announce_clean=False)\n"
+        "from loopcanary.reporters.terminal import Terminal\n"
+        "reporter = ConsoleReporter(terminal=Terminal())\n"
         "for i in range(200): reporter.report(stall(id=str(i), fingerprint=str(i)), 0)\n"
         "print(reporter.dropped)\n"
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from loopcanary.protocols.screens import Look
 from loopcanary.reporters.far_terminal import FarTerminal
-from loopcanary.reporters.terminal import Look
 
 
 def texts(screen: FarTerminal) -> list[bytes]:

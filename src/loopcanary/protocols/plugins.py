@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loopcanary.model import Config, Issue, LagIssue, Session, Stall
+    from loopcanary.protocols.screens import TextScreen
 
 
 class TracerPort(Protocol):
@@ -81,8 +82,24 @@ class WatchedRun(Protocol):
     def session(self) -> Session:
         """The process."""
 
-    def exit_changer(self) -> Callable[[int], object]:
-        """Sets the status of a program that would end with 0. ImportError: the extension is not there."""
+    @property
+    def folder(self) -> Path | None:
+        """The program's current folder; None: this process's own."""
+
+    @property
+    def process(self) -> str:
+        """Who it is, where several share a stderr; else empty."""
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether it is the process that a person started with `loopcanary run`, and no child of it."""
+
+    def screen(self) -> TextScreen | None:
+        """Its stderr. None: no person reads it, such as a child's that is a pipe into its parent."""
+
+    def exit_changer(self) -> Callable[[int], object] | None:
+        """Sets the status of a program that would end with 0. None: not from this process. ImportError: the
+        extension is not there."""
 
 
 @runtime_checkable
@@ -90,7 +107,8 @@ class Reporter(Protocol):
     """Tells people about issues while the program runs. Called on the drain thread. Registered is what makes
     it: called with the WatchedRun; None: this run wants none.
 
-    One that also has `counts() -> dict[str, int]` is asked by statistics(), on any thread.
+    One that also has `counts() -> dict[str, int]` is asked by statistics(), on any thread. One that has
+    `recall(stall)` is given those that a keeper before this one has reported.
     """
 
     name: str

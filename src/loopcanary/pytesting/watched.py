@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loopcanary.protocols.screens import Look
 from loopcanary.pytesting.baseline import read_known, write_known
 from loopcanary.pytesting.limits import duration_ns, limit_of
 from loopcanary.pytesting.tally import TestTally, summary
 from loopcanary.pytesting.watch import TestsWatch
 from loopcanary.reporters.blocks import stall_block
-from loopcanary.reporters.terminal import Look
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from loopcanary.model import Issue, IssueKind, Session, Stall
-from loopcanary.reporters.terminal import Terminal, TextScreen
+from loopcanary.protocols.screens import TextScreen
 
 _BELL = "\a"
 _RUNG_FOR_MAX = 100
@@ -23,10 +23,10 @@ class Bell:
     def __init__(
         self,
         *,
+        terminal: TextScreen,
         from_ns: int,
         every_ns: int,
         kinds: Collection[IssueKind] = (),
-        terminal: TextScreen | None = None,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._from_ns = from_ns
@@ -34,7 +34,7 @@ class Bell:
         self._kinds = kinds
         self._rung_for: list[str] = []
         """Ids of the last issues that rang: what is made of them does not ring again."""
-        self._terminal = terminal or Terminal()
+        self._terminal = terminal
         self._monotonic_ns = monotonic_ns
         self._last: tuple[int, dict[str, int]] = (-_APART_NS, {})
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loopcanary.model import Culprit, Issue, LoopHealth, Session, Stall
-    from loopcanary.reporters.terminal import Look
+    from loopcanary.protocols.screens import Look
 
 _TAG = dim("[loopcanary] ")
 _TITLE_MAX = 60

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from loopcanary.model import Issue, Session, Stall, StallState
+from loopcanary.protocols.screens import TextScreen
 from loopcanary.registry import called, issue_kind
 from loopcanary.reporters.blocks import (
     Tally,
@@ -17,24 +17,20 @@ from loopcanary.reporters.blocks import (
     still_line,
     summary_block,
 )
-from loopcanary.reporters.terminal import Terminal, TextScreen
 from loopcanary.words.commands import reading
 
 _QUIET_NS = 5_000_000_000
 """The same bug is printed again after this time at the earliest."""
 _BUGS_MAX = 1_000
 _OTHERS = "others"
-RUN_PID = "LOOPCANARY_RUN_PID"
-"""Environment: the process that a person started with `loopcanary run`; its children are not it."""
 
 
 class ConsoleReporter:
     """One block for each new bug, one line now and then for one that repeats, a table at the end.
 
     Called on one thread only. Blocks that stderr does not take are dropped and counted in `dropped`.
-    `store`: where a report reads more. `announce_clean`: say it, too, if there was no stall at all; None:
-    in the process that `loopcanary run` started. `process`: who this is, where that is not plain. `folder`:
-    the program's, where this is another process.
+    `store`: where a report reads more. `announce_clean`: say it, too, if there was no stall at all.
+    `process`: who this is, where that is not plain. `folder`: the program's, where this is another process.
     """
 
     name = "console"
@@ -42,17 +38,17 @@ class ConsoleReporter:
     def __init__(
         self,
         *,
-        terminal: TextScreen | None = None,
+        terminal: TextScreen,
         store: Path | None = None,
         folder: Path | None = None,
-        announce_clean: bool | None = None,
+        announce_clean: bool = False,
         process: str = "",
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._terminal = terminal or Terminal()
+        self._terminal = terminal
         # Now: a program may change to another folder.
         self._details = reading("report", () if store is None else (store,), folder)
-        self._announce_clean = _is_run_by_hand(os.environ) if announce_clean is None else announce_clean
+        self._announce_clean = announce_clean
         self._process = process
         self._monotonic_ns = monotonic_ns
         self._tallies: dict[str, Tally] = {}
@@ -132,7 +128,3 @@ class ConsoleReporter:
     def _quiet(self, fingerprint: str) -> None:
         if len(self._quiet_until_ns) < _BUGS_MAX or fingerprint in self._quiet_until_ns:
             self._quiet_until_ns[fingerprint] = self._monotonic_ns() + _QUIET_NS
-
-
-def _is_run_by_hand(environ: Mapping[str, str]) -> bool:
-    return environ.get(RUN_PID) == str(os.getpid())

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from loopcanary.reporters.terminal import Look
+from loopcanary.protocols.screens import Look
 
 _TEXT_BYTES = 8_192
 """Of one text in a flight file: LC_KEEPER_TEXT_BYTES."""
@@ -16,7 +16,7 @@ _WIDTH_LEAST, _WIDTH_MOST = 40, 120
 
 
 class FarTerminal:
-    """See terminal.TextScreen. What the process does not show in time makes room for what comes later."""
+    """See protocols.screens.TextScreen. What is not shown in time makes room for what comes later."""
 
     def __init__(self, facts: Mapping[str, Any], folder: str) -> None:
         """`facts`: what the process says of its stderr, which may be anything; `folder`: its own."""

@@ -7,9 +7,9 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from loopcanary.protocols.screens import Look
 from loopcanary.unpatched import unpatched
 from loopcanary.whose_stderr import look
 
@@ -18,33 +18,6 @@ _PIPE_BUF = 4096
 _TERMINAL_SURE = 1
 """A terminal that polls as writable may have room for no more."""
 _PATIENCE_MS = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """What the other end can show."""
-
-    colour: bool = False
-    links: bool = False
-    width: int = 80
-    folder: str = ""
-    """Paths below it are shown relative to it."""
-
-
-class TextScreen(Protocol):
-    """Shows blocks of text to the person who reads a program's stderr. Never blocks, never raises."""
-
-    dropped: int
-    """Blocks that could not be shown."""
-
-    def write(self, block: str) -> bool:
-        """Shows the block; False if it was dropped."""
-
-    def is_terminal(self) -> bool:
-        """Whether the other end is one, whatever it can show."""
-
-    def look(self) -> Look:
-        """What it can show."""
 
 
 class Terminal:

@@ -5,20 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loopcanary.whose_stderr import is_a_child, may_speak
-
 if TYPE_CHECKING:
     from loopcanary.protocols.plugins import Reporter, WatchedRun
 
 
 def console(run: WatchedRun) -> Reporter | None:
     """For a person who reads the program's stderr."""
-    if not run.config.console or run.config.quiet or not may_speak():
+    screen = run.screen() if run.config.console and not run.config.quiet else None
+    if screen is None:
         return None
     from loopcanary.reporters.console import ConsoleReporter
 
-    process = f"{run.session.name} (pid {run.session.pid})" if is_a_child() else ""
-    return ConsoleReporter(store=Path(run.config.store) if run.config.store else None, process=process)
+    return ConsoleReporter(
+        terminal=screen,
+        store=Path(run.config.store) if run.config.store else None,
+        folder=run.folder,
+        announce_clean=run.is_by_hand,
+        process=run.process,
+    )
 
 
 def log_file(run: WatchedRun) -> Reporter | None:
@@ -36,12 +40,14 @@ def log_file(run: WatchedRun) -> Reporter | None:
 def bell(run: WatchedRun) -> Reporter | None:
     """Where the settings ask for it, and stderr is a person's."""
     config = run.config
-    if "bell" not in config.notify or not may_speak():
+    screen = run.screen() if "bell" in config.notify else None
+    if screen is None:
         return None
     from loopcanary.model import IssueKind
     from loopcanary.reporters.bell import Bell
 
     return Bell(
+        terminal=screen,
         from_ns=config.notify_from_ns,
         every_ns=config.notify_every_ns,
         kinds=frozenset(map(IssueKind, config.notify_kinds)),
@@ -50,8 +56,9 @@ def bell(run: WatchedRun) -> Reporter | None:
 
 def exit_status(run: WatchedRun) -> Reporter | None:
     """With `--fail-on-stall`."""
-    if not run.config.fail_on_stall:
+    change = run.exit_changer() if run.config.fail_on_stall else None
+    if change is None:
         return None
     from loopcanary.reporters.exit_status import ExitStatusReporter
 
-    return ExitStatusReporter(run.exit_changer())
+    return ExitStatusReporter(change)

@@ -18,7 +18,7 @@ static void allow(rlim_t descriptors)
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-/* Whoever starts the tests leaves them some of its own, or none. */
+/* The process that starts the tests may leave them descriptors of its own. */
 static void close_inherited(void)
 {
     for (int fd = STDERR_FILENO + 1; fd < 1024; fd++) {

@@ -18,13 +18,10 @@ from loopcanary.assembly.store import config_of, marked, paths_of, slow_methods,
 from loopcanary.engine import Boundary
 from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard, tracing_process
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
-from loopcanary.model import Config, Issue, IssueKind, Session, Stall, StallEvidence, StallState
+from loopcanary.model import Config, Issue, Session, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
 from loopcanary.protocols.plugins import Interceptor, Reporter
 from loopcanary.registry import REGISTRY, REPORTERS
-from loopcanary.reporters import wanted
-from loopcanary.reporters.bell import Bell
-from loopcanary.reporters.console import ConsoleReporter
 from loopcanary.reporters.far_terminal import FarTerminal
 from loopcanary.store.recovery.forensics import session_of
 
@@ -132,7 +129,6 @@ class KeptStations:
         self._boundary = Boundary(partial(self._say, who, complain))
         self._store = store_for(self._config)
         self._sink = KeptSink(self._store, counts)
-        self._console = self._made_console(who)
         self._reporters = [*self._made_reporters()]
         self._pid = pid
         self._sources = _sources(pid)
@@ -269,8 +265,10 @@ class KeptStations:
         for issue in reversed(self._store.reader.issues(query, _RECALLED_MAX)):
             if not isinstance(issue, Stall):
                 continue
-            if self._console is not None:
-                self._console.recall(issue)
+            for reporter in self._reporters:
+                recall = getattr(reporter, "recall", None)
+                if recall is not None:
+                    self._boundary.call(f"reporter {reporter.name}", recall, issue)
             if issue.state is StallState.ONGOING:
                 self._told_before[issue.id] = issue.duration_ns
             else:
@@ -316,34 +314,16 @@ class KeptStations:
             return None
         return FarTerminal(stderr, self._paths.working)
 
-    def _made_console(self, who: str) -> ConsoleReporter | None:
-        config = self._config
-        if self.screen is None or not config.console or config.quiet:
-            return None
-        stderr = self._facts[STDERR]
-        return ConsoleReporter(
-            terminal=self.screen,
-            store=Path(config.store) if config.store else None,
-            folder=Path(self._paths.working),
-            announce_clean=stderr.get("by_hand") is True,
-            process=who if stderr.get("child") is True else "",
-        )
-
     def _made_reporters(self) -> Iterator[Reporter]:
-        config, run = self._config, _KeptRun(config=self._config, session=self.session)
-        if self._console is not None:
-            yield self._console
-        if self.screen is not None and "bell" in config.notify:
-            yield Bell(
-                from_ns=config.notify_from_ns,
-                every_ns=config.notify_every_ns,
-                kinds=frozenset(map(IssueKind, config.notify_kinds)),
-                terminal=self.screen,
-            )
-        makers = {"log file": wanted.log_file}
-        makers |= {one.name: make for one, make in REGISTRY.plugged(REPORTERS)}
-        for name, make in makers.items():
-            reporter = self._boundary.call(f"reporter {name}", make, run)
+        run = _KeptRun(
+            config=self._config,
+            session=self.session,
+            folder=Path(self._paths.working),
+            far_screen=self.screen,
+            stderr=self._facts.get(STDERR),
+        )
+        for one, make in REGISTRY.loaded(REPORTERS):
+            reporter = self._boundary.call(f"reporter {one.name}", make, run)
             if reporter is not None:
                 yield reporter
 
@@ -354,9 +334,25 @@ class _KeptRun:
 
     config: Config
     session: Session
+    folder: Path
+    far_screen: FarTerminal | None
+    stderr: Any
+    """Of the facts, where there is a screen: a dict."""
 
-    def exit_changer(self) -> Callable[[int], object]:
-        raise ImportError("a program's exit status is not changed from outside")
+    @property
+    def process(self) -> str:
+        is_child = self.far_screen is not None and self.stderr.get("child") is True
+        return f"{self.session.name} (pid {self.session.pid})" if is_child else ""
+
+    @property
+    def is_by_hand(self) -> bool:
+        return self.far_screen is not None and self.stderr.get("by_hand") is True
+
+    def screen(self) -> FarTerminal | None:
+        return self.far_screen
+
+    def exit_changer(self) -> None:
+        """A program sets its exit status itself."""
 
 
 def _done(function: Callable[[], object]) -> Callable[[], bool]:

@@ -1,0 +1,33 @@
+"""Where text is shown to the person who reads a program's stderr."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What the other end can show."""
+
+    colour: bool = False
+    links: bool = False
+    width: int = 80
+    folder: str = ""
+    """Paths below it are shown relative to it."""
+
+
+class TextScreen(Protocol):
+    """Shows blocks of text to the person who reads a program's stderr. Never blocks, never raises."""
+
+    dropped: int
+    """Blocks that could not be shown."""
+
+    def write(self, block: str) -> bool:
+        """Shows the block; False if it was dropped."""
+
+    def is_terminal(self) -> bool:
+        """Whether the other end is one, whatever it can show."""
+
+    def look(self) -> Look:
+        """What it can show."""
