@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from loopcanary.cli import plain_run
 from loopcanary.cli.command_line import run_command
-from loopcanary.cli.options import FAIL_ON_STALL, SETTINGS
+from loopcanary.cli.options import RUN_ONLY, SETTINGS
 from loopcanary.model.config import ENGINES
 
 NONE: Mapping[str, str] = {}
@@ -71,7 +71,7 @@ VALUES = st.sampled_from(
         *("a.py", "~", "~nobody/s", "https://x", "--quiet", "-m", "--", "\n", "\N{SNOWMAN}", "\udc80"),
     ]
 )
-NAMES = [option.name for option in (*SETTINGS, FAIL_ON_STALL)]
+NAMES = [option.name for option in (*SETTINGS, *RUN_ONLY)]
 WITH_VALUE = [option.name for option in SETTINGS if not option.is_flag]
 OPTIONS = st.one_of(
     st.sampled_from(NAMES).map(lambda name: [name]),

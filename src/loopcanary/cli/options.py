@@ -99,7 +99,6 @@ SETTINGS = (
         metavar="DURATION",
     ),
     Option("--methods-ring", "Memory for the last calls of a thread. Default: 8MiB.", metavar="SIZE"),
-    Option("--startup", "Record how the program starts, with every import."),
     Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",
@@ -117,11 +116,14 @@ SETTINGS = (
     Option("--quiet", "Print nothing while the program runs."),
 )
 """Of `run` and `attach`, in the order of their help."""
-FAIL_ON_STALL = Option(
-    "--fail-on-stall",
-    "Exit with 70 instead of 0 if there was a stall (in this process, not in children).",
+RUN_ONLY = (
+    Option("--startup", "Record how the program starts, with every import."),
+    Option(
+        "--fail-on-stall",
+        "Exit with 70 instead of 0 if there was a stall (in this process, not in children).",
+    ),
 )
-"""Of `run` alone."""
+"""Of `run` alone: of a program's start and end."""
 
 
 def given(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from loopcanary.cli.options import FAIL_ON_STALL, SETTINGS, given
+from loopcanary.cli.options import RUN_ONLY, SETTINGS, given
 from loopcanary.cli.program import UnfitProgramError, prepared, split
 from loopcanary.cli.program import start as start_program
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Config
 
-_OPTIONS = {option.name: option for option in (*SETTINGS, FAIL_ON_STALL)}
+_OPTIONS = {option.name: option for option in (*SETTINGS, *RUN_ONLY)}
 _WITH_VALUE = frozenset(option.name for option in _OPTIONS.values() if not option.is_flag)
 _COMPLETION = "_LOOPCANARY_COMPLETE"
 """Set by shells that ask click what could follow."""

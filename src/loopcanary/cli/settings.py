@@ -10,19 +10,19 @@ from loopcanary.cli.options import SETTINGS, Option, folder_problem
 from loopcanary.cli.words import Folder, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from loopcanary.model import Config
 
 
-def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: adds the options, in the order of the help."""
-    for option in reversed(SETTINGS):
-        command = as_click(option)(command)
+def settings_options(command: Callable[..., Any], *, more: Iterable[Option] = ()) -> Callable[..., Any]:
+    """Decorator: adds the options and `more`, in the order of the help."""
+    for option in reversed((*SETTINGS, *more)):
+        command = _as_click(option)(command)
     return command
 
 
-def as_click(option: Option) -> Callable[[Any], Any]:
+def _as_click(option: Option) -> Callable[[Any], Any]:
     """The option as click's decorator."""
     if option.is_flag:
         return click.option(option.name, is_flag=True, default=None, help=option.help)

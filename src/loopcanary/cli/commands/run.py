@@ -7,14 +7,15 @@ the settings travel in the environment. A plain line does not come here: see cli
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
-from loopcanary.cli.options import FAIL_ON_STALL, given
+from loopcanary.cli.options import RUN_ONLY, given
 from loopcanary.cli.program import UnfitProgramError, prepared, split, start
 from loopcanary.cli.refusals import refuse
-from loopcanary.cli.settings import as_click, loaded, settings_options
+from loopcanary.cli.settings import loaded, settings_options
 
 
 class _Run(click.Command):
@@ -36,8 +37,7 @@ class _Run(click.Command):
 
 
 @click.command(cls=_Run)
-@settings_options
-@as_click(FAIL_ON_STALL)
+@partial(settings_options, more=RUN_ONLY)
 @click.pass_obj
 def command(program: list[str], /, **settings: Any) -> int:
     """Run a program and watch it; nothing in it needs to change.
