@@ -31,6 +31,7 @@ class Beside:
     finishes: list[int] = field(default_factory=list)
     has_more: bool = False
     is_closed: bool = False
+    death: Any = None
 
     def is_over(self) -> bool:
         return self.over
@@ -67,7 +68,7 @@ class Folder:
             raise found
         return found
 
-    def take_in(self, name: str) -> None:
+    def take_in(self, name: str, death: Any) -> None:  # noqa: ARG002 - of what life it is does not matter
         if self.failure is not None:
             raise self.failure
         self.taken.append(name)

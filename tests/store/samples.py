@@ -28,6 +28,7 @@ from loopcanary.model import (
     InputFigures,
     InputLag,
     Jank,
+    KilledBy,
     LateFrame,
     Ledger,
     LockProof,
@@ -51,6 +52,7 @@ from loopcanary.model import (
     StallState,
     StartKind,
     Startup,
+    StateWord,
     Surroundings,
     Target,
     TargetKind,
@@ -558,6 +560,7 @@ _NAMED = {
     "SessionEnd": st.sampled_from(SessionEnd),
     "Grade": st.sampled_from(Grade),
     "Cause | None": st.none() | st.sampled_from(Cause),
+    "StateWord | None": st.none() | st.sampled_from(StateWord),
     "LockProof | None": st.none() | st.sampled_from(LockProof),
     "TargetKind": st.sampled_from(TargetKind),
     "GilState": st.sampled_from(GilState),
@@ -570,7 +573,7 @@ _NAMED = {
 _TYPES = {
     kind.__name__: kind
     for kind in (
-        *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, Scheduler),
+        *(Blocker, Contributor, Culprit, Holder, KilledBy, Ledger, LoopHealth, Portion, Scheduler),
         *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
         *(Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls),

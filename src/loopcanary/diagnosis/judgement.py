@@ -28,6 +28,7 @@ from loopcanary.diagnosis.samples.weights import (
     MergedStacks,
     merge_stacks,
 )
+from loopcanary.diagnosis.state_word import state_word_of
 from loopcanary.diagnosis.timeline import make_timeline
 from loopcanary.diagnosis.title import make_title
 from loopcanary.model import (
@@ -111,6 +112,7 @@ def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock,
         waited_on=_waited_on(verdict),
         surroundings=observation.surroundings,
         timeline=make_timeline(observation, case.weights, merged.numbers),
+        state_word=state_word_of(observation, verdict),
     )
 
 

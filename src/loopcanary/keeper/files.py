@@ -7,11 +7,22 @@ from pathlib import Path
 from typing import Protocol
 
 
+class DeathNote(Protocol):
+    """What is known of the end of a process."""
+
+    status: int | None
+    """As `wait` has it; None: not known."""
+
+
 class WatchedLife(Protocol):
     """A watched process, as its flight file tells. The file is not trusted: any method may raise."""
 
     pid: int | None
     """Its number here; None: it has none in this namespace, or that cannot be said."""
+
+    @property
+    def death(self) -> DeathNote | None:
+        """None: of a process that has no number here."""
 
     @property
     def has_more(self) -> bool:
@@ -44,8 +55,9 @@ class Files(Protocol):
     def open(self, name: str) -> WatchedLife | None:
         """The process of this file; None where there is none (yet), or it is not ours to watch."""
 
-    def take_in(self, name: str) -> None:
-        """Stores what a dead process left, and removes its file; leaves a living one's alone.
+    def take_in(self, name: str, death: DeathNote | None) -> None:
+        """Stores what a dead process left, and removes its file; leaves a living one's alone. `death`: of
+        the life that there was.
 
         StoreFailure where the store fails."""
 

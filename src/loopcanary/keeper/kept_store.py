@@ -11,7 +11,8 @@ from typing import Any
 
 from loopcanary import keeper as place
 from loopcanary.keeper.backoff import Backoff
-from loopcanary.keeper.files import Files, StoreFailure, WatchedLife
+from loopcanary.keeper.exits import wait_status
+from loopcanary.keeper.files import DeathNote, Files, StoreFailure, WatchedLife
 from loopcanary.keeper.seat import Seat
 from loopcanary.keeper.signals import FollowedFolder
 
@@ -38,9 +39,18 @@ class _FileState:
     """None: no living process is known to it."""
     descriptor: int | None = None
     """A pidfd, readable when the process has ended; None: the lock on its file tells."""
+    death: DeathNote | None = None
+    """Of the life that there was."""
     due_ns: int | None = 0
     """When to deal with it at the latest; None: when something tells."""
     tries: Backoff = field(default_factory=_tries)
+
+    def hear_end(self) -> None:
+        """The descriptor is readable."""
+        life = self.life
+        if self.descriptor is not None and life is not None and life.death is not None and life.pid:
+            life.death.status = wait_status(self.descriptor, life.pid)
+        self.hear_no_more()
 
     def hear_no_more(self) -> None:
         descriptor, self.descriptor = self.descriptor, None
@@ -150,7 +160,7 @@ class KeptStore:
         for name, known in list(self._known.items()):
             has_ended = known.descriptor is not None and known.descriptor in ready
             if has_ended:
-                known.hear_no_more()
+                known.hear_end()
             if has_ended or _is_due(known.due_ns, now_ns) or (is_rung and known.life is not None):
                 self._attend(name, known, now_ns, is_rung=is_rung)
         self._hand_on(now_ns)
@@ -211,8 +221,9 @@ class KeptStore:
                 return
             if known.life is not None:
                 known.life.finish(now_ns)
+                known.death = known.life.death
             self._let_go(known, now_ns)
-            self._files.take_in(name)
+            self._files.take_in(name, known.death)
             self._store.succeed()
             self._try_again(known, now_ns)
             return

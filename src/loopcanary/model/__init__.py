@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
     from loopcanary.model.issues.slow_method import CallRow, SlowMethod
     from loopcanary.model.issues.startup import CodeOrigin, Milestone, Phase, PhaseKind, StartKind, Startup
-    from loopcanary.model.session import Clock, LoopHealth, Session, SessionEnd
+    from loopcanary.model.session import Clock, KilledBy, LoopHealth, Session, SessionEnd
     from loopcanary.model.stack import Frame, Stack
     from loopcanary.model.stall import (
         Blocker,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         LockProof,
         LockView,
         Scheduler,
+        StateWord,
         Target,
         TargetKind,
     )
@@ -75,7 +76,7 @@ _HOMES = {
     "issues.kind": "IssueKind",
     "issues.lags": "Handled IdleLag InputLag Jank LateFrame",
     "figures.lags": "IdleFigures InputFigures",
-    "session": "Clock LoopHealth Session SessionEnd",
+    "session": "Clock KilledBy LoopHealth Session SessionEnd",
     "issues.slow_method": "CallRow SlowMethod",
     "stack": "Frame Stack",
     "stall": (
@@ -85,7 +86,7 @@ _HOMES = {
     "issues.startup": "CodeOrigin Milestone Phase PhaseKind StartKind Startup",
     "timeline": "Activity Doing Pause Span Timeline",
     "figures.traces": "TraceFigures",
-    "waiting": "Contributor GilState LockProof LockView Scheduler Target TargetKind",
+    "waiting": "Contributor GilState LockProof LockView Scheduler StateWord Target TargetKind",
 }
 __all__ = [name for names in _HOMES.values() for name in names.split()]
 

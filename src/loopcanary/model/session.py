@@ -18,6 +18,22 @@ class SessionEnd(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KilledBy:
+    """What ended a process. None: not known."""
+
+    signal: str | None = None
+    """Its name: `SIGKILL`."""
+    pid: int | None = None
+    """Of the sender, as the process saw it; 0: from outside its container."""
+    uid: int | None = None
+    """Of the sender."""
+    command: str | None = None
+    """The sender's program."""
+    reason: str | None = None
+    """`cgroup: out of memory`, `gunicorn arbiter: worker timeout 30 s`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
     """One pairing of the monotonic clock with the wall clock."""
 

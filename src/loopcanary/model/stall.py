@@ -10,10 +10,11 @@ from typing import ClassVar
 from loopcanary.model.calls import TracedCalls
 from loopcanary.model.config import ANR_NS, HANG_NS
 from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.session import KilledBy
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.timeline import Timeline
-from loopcanary.model.waiting import Contributor, LockProof, Target
+from loopcanary.model.waiting import Contributor, LockProof, StateWord, Target
 
 
 class StallScope(Enum):
@@ -314,6 +315,10 @@ class Stall:
     """None if the writer of the stall kept none."""
     calls: TracedCalls | None = None
     """What its thread called in it, exactly; None: calls were not traced."""
+    state_word: StateWord | None = None
+    """Of a hang and longer; None: it is shorter."""
+    killed_by: KilledBy | None = None
+    """What ended the process in it; None: it did not end, or that is not known."""
 
     @property
     def blamed_holder(self) -> Holder | None:

@@ -50,6 +50,23 @@ class LockProof(Enum):
     """It is not known."""
 
 
+class StateWord(Enum):
+    """What a thread that does not respond is, in one word. The first that holds counts."""
+
+    STOPPED = "stopped"
+    """A signal, a debugger or a frozen machine kept it from running."""
+    STARVED = "starved"
+    """It was ready, and the host did not run it."""
+    DEADLOCKED = "deadlocked"
+    """It waits for what only it can release."""
+    PEER_DEAD = "peer-dead"
+    """It waits for a peer that does not answer."""
+    HUNG = "hung"
+    """It is in one place, and does not get on."""
+    SLOW = "slow"
+    """It gets on, and takes long."""
+
+
 THREAD_END = "thread"
 """The `kind` of lock that a join waits for. No thread holds it: the one that is named runs."""
 

@@ -102,7 +102,8 @@ def _title(issue: Issue) -> str:
 def _what(stall: Stall) -> str:
     length = format_duration(stall.duration_ns)
     if stall.state is StallState.KILLED:
-        return f"killed while stalled for {length}"
+        why = stall.killed_by.reason if stall.killed_by is not None else None
+        return f"killed while stalled for {length}" + (f" ({printable(why, _NAME_MAX)})" if why else "")
     of = "for" if stall.severity is Severity.ANR else "of"
     more = " and still in progress" if stall.state is StallState.ONGOING else ""
     return f"{severity_words(stall.severity)} {of} {length}{more}"

@@ -29,6 +29,7 @@ from loopcanary.ui.pages.trees import tree_of
 from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
 from loopcanary.words.commands import reading
+from loopcanary.words.endings import killed_by_words
 from loopcanary.words.kinds import issues_title, kind_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, library_path, place, printable
@@ -244,6 +245,7 @@ _GLOBALS: dict[str, Any] = {
     "severity_word": severity_word,
     "LEDGER_LEAST": LEDGER_LEAST,
     "state_words": state_words,
+    "killed_by_words": killed_by_words,
     "stalled_share": stalled_share,
     "confidence_word": confidence_word,
     "second_cause_words": second_cause_words,

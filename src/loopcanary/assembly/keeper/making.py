@@ -8,21 +8,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from loopcanary import diagnosis, flight
 from loopcanary import keeper as place
+from loopcanary.assembly.keeper.deaths import Death
 from loopcanary.assembly.keeper.notifier import Notifier
 from loopcanary.assembly.keeper.program import FlightLife
 from loopcanary.assembly.keeper.stations import KeptStations
 from loopcanary.assembly.store import recover, retention_of
 from loopcanary.engine.flight_place import place_in_memory
-from loopcanary.keeper.files import StoreFailure, WatchedLife
+from loopcanary.keeper.files import DeathNote, StoreFailure, WatchedLife
 from loopcanary.keeper.kept_store import KeptStore
 from loopcanary.keeper.loop import Keeper
 from loopcanary.keeper.seat import Seat
 from loopcanary.keeper.signals import Signals
-from loopcanary.model import Config, Session, SessionEnd, Stall
+from loopcanary.model import Config, Session, SessionEnd, Stall, StallState
 from loopcanary.notifications.feed import Live
 from loopcanary.protocols.plugins import Interceptor
 from loopcanary.registry import INTERCEPTORS, REGISTRY
@@ -158,9 +160,14 @@ class StoreFiles:
             f" both, and set {place.FLIGHT_DIR} to it in both"
         )
 
-    def take_in(self, name: str) -> None:
+    def take_in(self, name: str, death: DeathNote | None) -> None:
+        def intercepted(stall: Stall) -> Stall | None:
+            if isinstance(death, Death) and stall.state is StallState.KILLED:
+                stall = replace(stall, killed_by=death.in_stall(stall))
+            return self._intercepted(stall)
+
         try:
-            found = recover(self._store, living=False, names=(name,), intercept=self._intercepted)
+            found = recover(self._store, living=False, names=(name,), intercept=intercepted)
         except StoreError as error:
             raise StoreFailure(str(error)) from error
         finally:

@@ -11,6 +11,7 @@ from loopcanary import diagnosis, flight
 from loopcanary import keeper as place
 from loopcanary.assembly import native_module
 from loopcanary.assembly.keeper import noted
+from loopcanary.assembly.keeper.deaths import Death
 from loopcanary.assembly.store import Autopsy
 from loopcanary.flight.format import ProcessState, SlotState, TakenBy
 from loopcanary.keeper.backoff import Backoff
@@ -70,6 +71,7 @@ class FlightLife:
         self._text_wait_ns = _TEXT_FIRST_NS
         header = file.header
         self.pid = header.pid if flight.liveness(header) is flight.Liveness.RUNNING else None
+        self.death = None if self.pid is None else Death(self.pid, header.parent_pid)
 
     @property
     def has_more(self) -> bool:
@@ -171,6 +173,8 @@ class FlightLife:
         evidence = self._file.slot_evidence(mark.index)
         if evidence is None or evidence.serial != mark.serial or evidence.end_ns is not None:
             return
+        if self.death is not None:
+            self.death.look()
         if not self._hangs.knows(mark.serial):
             told_ns = stations.told_ns(mark.serial)
             if told_ns is not None and not self._hangs.tell(mark.serial, told_ns):

@@ -40,13 +40,14 @@ from loopcanary.document.verdict import (
     waited_on,
     where_held,
 )
-from loopcanary.model import Contributor, Grade, Portion, Stall, StallScope, ThreadView
+from loopcanary.model import Contributor, Grade, Portion, Stall, StallScope, StallState, ThreadView
 from loopcanary.model.units import format_duration
 from loopcanary.report.kinds.traced import calls_parts
 from loopcanary.report.stacks import frames_of
 from loopcanary.report.surroundings import ledger, surroundings_words
 from loopcanary.report.times import moment
 from loopcanary.words.earlier import earlier_rows
+from loopcanary.words.endings import killed_by_words, state_word_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import held_in, share_words, state_words, thread_by_name
 
@@ -66,7 +67,8 @@ _GRADE_WORDS = {
 def why(stall: Stall) -> Iterator[Block]:
     """The line to change, the cause, what was waited for, where the time went."""
     if state := STATE_WORDS[stall.state]:
-        yield line(Piece(state, Tone.ALARM))
+        ended_by = killed_by_words(stall.killed_by) if stall.state is StallState.KILLED else ""
+        yield line(Piece(f"{state}: {ended_by}" if ended_by else state, Tone.ALARM))
     yield from where_held(stall.culprit, stall.cause, stall.holder)
     yield line(verdict(stall.cause, stall))
     if stall.evidence:
@@ -186,6 +188,8 @@ def figures(stall: Stall) -> Facts:
     began = f"{moment(stall.began_wall_ns)}, threshold {format_duration(stall.threshold_ns)}"
     return facts(
         ("began", began),
+        ("ended by", killed_by_words(stall.killed_by) if stall.state is StallState.ENDED else None),
+        ("state", state_word_words(stall.state_word) if stall.state_word else None),
         ("loop", f"{stall.loop} on {thread_by_name(stall.thread)}, {_SCOPE_WORDS[stall.scope]}"),
         ("startup", "before the loop first waited" if stall.startup else None),
         ("callback", name(stall.callback)),
