@@ -43,8 +43,8 @@ def signal_of(status: int | None) -> str | None:
 
 def _of_reaped(pidfd: int, _: int) -> int | None:
     asked = _INFO.pack(_HAS_EXIT, *[0] * 13)
-    mask, *_, status = _INFO.unpack(fcntl.ioctl(pidfd, _GET_INFO, asked))
-    return int(status) if mask & _HAS_EXIT else None
+    answer = _INFO.unpack(fcntl.ioctl(pidfd, _GET_INFO, asked))
+    return int(answer[-1]) if answer[0] & _HAS_EXIT else None
 
 
 def _of_zombie(pidfd: int, pid: int) -> int | None:
