@@ -76,8 +76,9 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
             _tell_children(_canary)
             _canary.begun_ns = _begun_ns
         # A child process starts its engine when it runs a loop. The program itself starts it now, before any
-        # of its own code has run.
-        if not _from_startup or _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid()):
+        # of its own code has run; so does one whose start is recorded.
+        is_by_run = _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid())
+        if not _from_startup or is_by_run or _canary.config.startup:
             _canary.start()
         _canary.arm()
         return _canary

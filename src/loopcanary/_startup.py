@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _TOOL_MODULES = frozenset({"build", "ensurepip", "loopcanary", "pip", "uv", "venv", "virtualenv"})
 _TOOL_SCRIPTS = frozenset({"__pip-runner__", "_in_process", "loopcanary", "uv", "virtualenv"})
 _RESOURCE_TRACKER = "from multiprocessing.resource_tracker import main"
+_TRUE = ("1", "true", "yes", "on")
+"""As config.kinds has it, which is loaded later."""
 # Interpreter options whose value is the next argument.
 _OPTIONS_WITH_VALUE = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
@@ -41,7 +43,8 @@ _waiting: ImportWatch | None = None
 
 def start() -> None:
     """Makes this process a watched one, with settings from the environment and files: at once for what
-    `loopcanary run` was given, else when there may be a loop. Once a process, never raises.
+    `loopcanary run` was given and where the environment has starts recorded, else when there may be a loop.
+    Once a process, never raises.
 
     A failure is one line on stderr under `loopcanary run`. It is silent if only the environment asked, since
     there may be no reader; LOOPCANARY_DEBUG=1 prints it there too.
@@ -56,8 +59,8 @@ def start() -> None:
     if _called or (is_tool(sys.orig_argv) and not asked_for):
         return
     _called = True
-    loopcanary._begun_ns = begun_ns  # noqa: SLF001 - the same package
-    if asked_for:
+    if asked_for or os.environ.get("LOOPCANARY_STARTUP") in _TRUE:
+        loopcanary._begun_ns = begun_ns  # noqa: SLF001 - the same package
         _begin()
         return
     from loopcanary.probes import ImportWatch

@@ -62,6 +62,18 @@ def test_within_the_budget_all_is_well(loopcanary: Run, place: Path) -> None:
     assert "Within the budget" in result.stdout
 
 
+def test_a_start_that_takes_too_long_breaks_the_budget(loopcanary: Run, place: Path) -> None:
+    (place / "loopcanary.toml").write_text('[ci]\nstartup = "250ms"\n')
+    (place / "slow.py").write_text("import time\ntime.sleep(0.3)\n")
+    (place / "app.py").write_text("import slow\n")
+    result = loopcanary("ci", "--", sys.executable, "app.py")
+    assert result.returncode == 70, result.stderr
+    [line] = result.stderr.splitlines()
+    assert line.startswith("loopcanary: start: ")
+    assert ", allowed 250 ms: app.py: " in line
+    assert "(the longest slow, " in line
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -92,9 +104,9 @@ def test_paths_start_at_the_files_folder(place: Path) -> None:
 
 def test_the_worst_loop_and_bug_are_judged() -> None:
     budget = Budget(p99_delay_ns=6_700 * MS, longest_stall_ns=1, stalled_share=0.0, new_bugs=0)
-    by_name = {limit.name: limit for limit in judged(budget, [SESSION], [], 1)}
+    by_name = {limit.name: limit for limit in judged(budget, [SESSION], [], None, 1)}
     assert not by_name["loop delay p99"].is_broken
     assert by_name["loop delay p99"].where == "MainThread (asyncio)"
     assert not by_name["longest stall"].is_broken
     assert by_name["new bugs"].is_broken
-    assert judged(Budget(), [SESSION], [], 3) == []
+    assert judged(Budget(), [SESSION], [], None, 3) == []

@@ -33,6 +33,7 @@ class Drawing(Program):
             listeners=FrameListeners([], lambda *_: None),
             failed=lambda part, error: self.complaints.append(f"{part}: {error}"),
             monotonic_ns=lambda: NOW,
+            frames_begin=lambda: None,
         )
         self.tracing.keep(Notes(str(self.path), lambda: None))
 

@@ -97,3 +97,62 @@ def test_a_forked_child_notes_nothing_in_its_parents_file(tmp_path):
     [start] = starts(tmp_path)
     assert "csv" in imports(start)
     assert "json.tool" not in imports(start)
+
+
+def test_a_child_s_start_is_recorded_from_its_begin(tmp_path):
+    """It runs no loop, and the hook of its site module is what began."""
+    (tmp_path / "inner.py").write_text("import json.tool\n")
+    program = "import subprocess, sys\nsubprocess.call([sys.executable, 'inner.py'])\n"
+    (tmp_path / "app.py").write_text(program)
+    assert run(tmp_path, "0", "run", "--startup", "app.py").returncode == 0
+    [inner] = [start for start in starts(tmp_path) if start["program"] == "inner.py"]
+    assert reached(inner) == ["interpreter", "site", "main-module"]
+    assert "json.tool" in imports(inner)
+
+
+def test_a_start_that_is_seen_late_is_not_blamed_on_us(tmp_path):
+    (tmp_path / "loopcanary.toml").write_text("startup = true\n")
+    (tmp_path / "app.py").write_text(
+        "import os\nos.environ['LOOPCANARY'] = '1'\nfrom loopcanary import _startup\n_startup.start()\n"
+        "import asyncio\nasyncio.run(asyncio.sleep(0))\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env=clean, timeout=GIVES_UP_S, check=True)
+    [start] = starts(tmp_path)
+    assert "interpreter" not in reached(start)
+    assert [one["name"] for one in start["phases"] if one["kind"] == "other"] == [""]
+
+
+WITH_AN_APPLICATION = {
+    "uvicorn": "import uvicorn\nasync def app(scope, receive, send): ...\n"
+    "config = uvicorn.Config(app, log_config=None)\nconfig.load()\n",
+    "django": "from django.conf import settings\nsettings.configure()\n"
+    "from django.core.wsgi import get_wsgi_application\nget_wsgi_application()\n",
+}
+
+
+@pytest.mark.parametrize("library", WITH_AN_APPLICATION)
+def test_a_start_knows_when_the_application_was_made(tmp_path, library):
+    pytest.importorskip(library)
+    program = "import asyncio, uvicorn.server\n" if library == "uvicorn" else ""
+    (tmp_path / "app.py").write_text(program + WITH_AN_APPLICATION[library] + "import csv\n")
+    done = run(tmp_path, "0", "run", "--startup", "app.py")
+    assert done.returncode == 0, done.stderr
+    [start] = starts(tmp_path)
+    assert reached(start) == ["interpreter", "site", "ready", "main-module"]
+    [ready] = [one for one in start["phases"] if one["kind"] == "ready"]
+    assert ready["duration_ms"] > 0
+
+
+def test_a_start_ends_with_the_first_frame(tmp_path):
+    pytest.importorskip("pygame")
+    (tmp_path / "app.py").write_text(
+        "import os\nos.environ['SDL_VIDEODRIVER'] = 'dummy'\nimport pygame\npygame.init()\n"
+        "pygame.display.set_mode((10, 10))\npygame.display.flip()\nimport csv\npygame.display.flip()\n"
+    )
+    done = run(tmp_path, "0", "run", "--startup", "app.py")
+    assert done.returncode == 0, done.stderr
+    [start] = starts(tmp_path)
+    assert reached(start)[-2:] == ["first-frame", "main-module"]
+    assert start["phases"][-1]["kind"] != "main-module"
+    assert "csv" not in imports(start)

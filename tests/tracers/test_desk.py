@@ -305,6 +305,7 @@ class Engine:
             listeners=FrameListeners([], tell),
             failed=tell,
             monotonic_ns=lambda: self.now_ns,
+            frames_begin=lambda: None,
         )
         self.tracing.begin(SESSION, Clock(monotonic_ns=NOW, wall_ns=BEGAN), self.ring)
 

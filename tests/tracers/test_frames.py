@@ -33,6 +33,10 @@ class Sink:
     slices: list[SceneSlice] = field(default_factory=list)
     frames: list[ShownFrame] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
+    begun: int = 0
+
+    def begins(self) -> None:
+        self.begun += 1
 
     def scene(self) -> str | None:
         return self.scene_name

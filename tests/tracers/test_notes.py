@@ -38,6 +38,7 @@ class Program:
             listeners=FrameListeners([], lambda *_: None),
             failed=lambda *what: self.failures.append(what),
             monotonic_ns=lambda: 0,
+            frames_begin=lambda: None,
         )
         self.tracing.keep(self.notes)
 

@@ -30,6 +30,7 @@ class World:
             listeners=FrameListeners([], lambda *_: None),
             failed=lambda *what: self.failures.append(what),
             monotonic_ns=time.monotonic_ns,
+            frames_begin=lambda: None,
         )
         self.tracing.begin(SESSION, CLOCK, self.ring)
 

@@ -159,17 +159,15 @@ static PyObject *start_notes(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *start_mark(PyObject *Py_UNUSED(module), PyObject *mark)
+static PyObject *start_ready(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    const long number = PyLong_AsLong(mark);
-    if (number == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    if (number < 0 || number >= LC_START_MARKS) {
-        PyErr_SetString(PyExc_ValueError, "start_mark() takes the number of a mark");
-        return NULL;
-    }
-    lc_start_note((lc_start_mark)number, false);
+    lc_start_note(LC_START_READY, false);
+    Py_RETURN_NONE;
+}
+
+static PyObject *start_frame(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    lc_start_note(LC_START_FRAME, false);
     Py_RETURN_NONE;
 }
 
@@ -182,7 +180,8 @@ static PyObject *start_over(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 
 static PyMethodDef functions[] = {
     {"start_notes", start_notes, METH_VARARGS, "See probes/start/start.h."},
-    {"start_mark", start_mark, METH_O, "See probes/start/start.h."},
+    {"start_ready", start_ready, METH_NOARGS, "See probes/start/start.h."},
+    {"start_frame", start_frame, METH_NOARGS, "See probes/start/start.h."},
     {"start_over", start_over, METH_NOARGS, "See probes/start/start.h."},
     {NULL, NULL, 0, NULL},
 };

@@ -11,7 +11,8 @@
 /* Adds to the module; negative with an exception set where that fails:
  *   start_notes(path, hook_ns, run_ns, slow_ns)  makes the file and begins; a start that takes longer is told to those who take
  *                                                stalls. OSError
- *   start_mark(mark)                             notes the moment, if it is the first of its kind
+ *   start_ready(), start_frame()                 note the moment, if it is the first of its kind: an application object is made,
+ *                                                a frame is shown
  *   start_over()                                 the main module has ended; importlib is as it was */
 int lc_start_add(PyObject *module);
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from loopcanary.assembly import native_module
 from loopcanary.engine.canary import Canary
 from loopcanary.engine.scopes import SCENE
 from loopcanary.registry import REGISTRY
@@ -32,11 +33,20 @@ def tracing_of(canary: Canary) -> Tracing:
                     listeners=FrameListeners(REGISTRY.frame_listeners, tell),
                     failed=lambda part, error: tell(part, error, keep=True),
                     monotonic_ns=time.monotonic_ns,
+                    frames_begin=_frames_begin(),
                 )
             )
         traces = canary.tracing.traces
     assert isinstance(traces, Tracing)
     return traces
+
+
+def _frames_begin() -> Callable[[], object]:
+    """Notes the first frame of the program's start."""
+    try:
+        return native_module().start_frame
+    except ImportError:  # the portable engine records no starts
+        return lambda: None
 
 
 def plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> PluggedTracers:

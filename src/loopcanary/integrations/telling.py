@@ -59,6 +59,10 @@ class ServingEngine(Protocol):
     ) -> Callable[..., Any]:
         """Takes a method's place which handles a request: only those that are timed go to `timed`."""
 
+    def start_ready(self) -> object:
+        """The program's application object is made: a moment of its start, where that is recorded. In
+        native/probes/start/start.h."""
+
     def answers_behind_tls(self) -> object:
         """Some connections have TLS, of which the engine can time none: one request of sixteen goes to
         `timed`, with -1 for its connection."""
@@ -102,6 +106,19 @@ class Telling:
         self.back_to_scene = scopes.back_to_scene
         self.enter_scene = scopes.enter_scene
         self.tracers = tracers
+
+    def around_making(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A function, after which the program's application object is made."""
+        if self.engine is None:
+            return original
+        is_ready = self.engine.start_ready
+
+        def made(*args: Any, **kwargs: Any) -> Any:
+            application = original(*args, **kwargs)
+            is_ready()
+            return application
+
+        return made
 
     def scene(self, name_of: Callable[..., str | None], *facts: Any) -> None:
         """The route is found: `name_of(*facts)` is the scene. The facts are the library's objects: if another

@@ -46,6 +46,10 @@ class FrameSink(Protocol):
     def listening(self) -> Sized:
         """The live list of listeners for each frame."""
 
+    @property
+    def begins(self) -> Callable[[], object]:
+        """A surface shows a frame after none, or after a pause."""
+
     def slice_over(self, over: SceneSlice) -> None:
         """A slice is over."""
 
@@ -217,6 +221,7 @@ class FrameTracer:
         self.loop = loop
         self._sink = sink
         self._scene_now = sink.scene
+        self._begins = sink.begins
         self._listening = sink.listening
         self._ident = ident
         self._refresh_mhz = 60 * MHZ
@@ -248,6 +253,7 @@ class FrameTracer:
     def frame_drawn(self, now_ns: int, scene: str | None = None) -> None:
         start_ns, self._start_ns = self._start_ns, now_ns
         if start_ns is None or now_ns < start_ns:
+            self._begins()
             return
         try:
             name, last = self._scene_now() or scene, self._last
@@ -274,6 +280,7 @@ class FrameTracer:
         """The drawing of one frame."""
         if self._start_ns is None or begin_ns - self._start_ns >= PAUSE_NS:
             self._start_ns = begin_ns
+            self._begins()
         self.frame_drawn(end_ns, scene)
 
     def waited(self, begin_ns: int, end_ns: int) -> None:

@@ -40,8 +40,11 @@ class TraceDesk:
         listeners: FrameListeners,
         failed: Callable[[Exception], object],
         note_sums: Callable[[Notes], object],
+        begins: Callable[[], object],
     ) -> None:
         """As Tracing; `note_sums` has the sums of input and idle work noted."""
+        self.begins = begins
+        """Called with the first frame, and after pauses."""
         self.scene = scene
         """Where the program says that it is, on the calling thread."""
         self.listening = listeners.registered
@@ -105,15 +108,17 @@ class Tracing:
         listeners: FrameListeners,
         failed: Callable[[str, Exception], object],
         monotonic_ns: Callable[[], int],
+        frames_begin: Callable[[], object],
     ) -> None:
-        """`scene`: what loopcanary.scene() says on the calling thread. `failed` gets what fails."""
+        """`scene`: what loopcanary.scene() says on the calling thread. `failed` gets what fails.
+        `frames_begin` is called with the first frame, and after pauses."""
         self._scene = scene
         self._listeners = listeners
         self._tell_failure = failed
         self._monotonic_ns = monotonic_ns
         self._judging: Judging | None = None
         self._clock: Clock | None = None
-        self._desk = TraceDesk(scene, listeners, partial(failed, "tracers"), self._note_sums)
+        self._desk = TraceDesk(scene, listeners, partial(failed, "tracers"), self._note_sums, frames_begin)
         self.input_elsewhere: Callable[[], Sequence[InputFigures]] = tuple
         """Figures of input that is timed without a tracer."""
         self._desks: TracerDesks | None = None

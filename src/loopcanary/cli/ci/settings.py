@@ -43,6 +43,7 @@ def ci_settings(folder: str) -> CiSettings:
             p99_delay_ns=read.take("p99_delay", _duration),
             longest_stall_ns=read.take("longest_stall", _duration),
             stalled_share=read.take("stalled_share", _share),
+            startup_ns=read.take("startup", _duration),
             new_bugs=read.take("new_bugs", _count),
         ),
         baseline=read.take("baseline", _text),

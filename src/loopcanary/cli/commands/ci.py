@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,16 @@ from loopcanary.cli.program import watched_environment
 from loopcanary.cli.refusals import refuse
 from loopcanary.cli.settings import loaded
 from loopcanary.cli.words import Word
-from loopcanary.model.search import IssueQuery
+from loopcanary.model import IssueKind, Startup
+from loopcanary.model.search import IssueQuery, of_type
 
 if TYPE_CHECKING:
     from loopcanary.protocols.stores import IssueStore
     from loopcanary.report.ci.budget import Judged
 
 _BUGS_SHOWN = 5
+_STEP_NS = 20_000_000
+"""The kernel tells when a process started to 10 ms."""
 _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 """As shells have them."""
 
@@ -41,7 +45,8 @@ def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]
     """
     wanted = ci_settings(current_folder())
     known = None if wanted.baseline is None else known_bugs(wanted.baseline)
-    config = loaded({"store": store, "threshold": threshold, "quiet": True})
+    startup = wanted.budget.startup_ns is not None or None
+    config = loaded({"store": store, "threshold": threshold, "startup": startup, "quiet": True})
     environment, notice = watched_environment(config)
     if notice:
         refuse(notice)
@@ -49,7 +54,7 @@ def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]
     if not folder:
         raise click.UsageError("there is no store that can be written: name one with --store")
     del environment["LOOPCANARY_RUN_PID"]  # of a program that takes the place of this process
-    begin_wall_ns = time.time_ns()
+    begin_wall_ns = time.time_ns() - _STEP_NS
     status = _run(words, environment)
     with opened((Path(folder),)) as [found]:
         query = IssueQuery(since_wall_ns=begin_wall_ns)
@@ -81,7 +86,11 @@ def _judge(
     from loopcanary.report.ci.budget import judged
 
     new = len(new_bugs(source, query, known or ()))
-    return judged(wanted.budget, source.sessions(query, 0), source.groups(query.stalls, 0), new)
+    starts = source.groups(replace(query, kind=IssueKind.STARTUP))
+    longest = max(starts, key=lambda start: start.max_ns, default=None)
+    found = of_type(Startup, [longest and source.issue(longest.worst_id)])
+    start = found[0] if found else None
+    return judged(wanted.budget, source.sessions(query, 0), source.groups(query.stalls, 0), start, new)
 
 
 def _report(source: IssueStore, query: IssueQuery, limit: int) -> Any:

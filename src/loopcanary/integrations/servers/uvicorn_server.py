@@ -1,4 +1,4 @@
-"""uvicorn ends by the signal that has asked it to.
+"""uvicorn: when its application is loaded, and when it ends by the signal that has asked it to.
 
 When it has served its last request it puts back what handled the signal before, and raises it anew. Where
 nothing did, that is the process's end, and no atexit runs: what is known so far is stored before.
@@ -19,6 +19,7 @@ from loopcanary.integrations.telling import Telling
 
 def patch(patches: Patches, tell: Telling) -> None:
     """The module is imported. uvicorn before 0.29 raises no signal anew."""
+    patches.wrap(sys.modules["uvicorn.config"].Config, "load", tell.around_making)
     server: Any = sys.modules["uvicorn.server"]
     patches.wrap(server.Server, "capture_signals", lambda original: _around(original, tell.ends))
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from loopcanary.document.makers import said, strong
 from loopcanary.document.parts import Document, Head, Heading, Piece, Table, TableRow, Tone
-from loopcanary.model import LoopHealth, Session
+from loopcanary.model import LoopHealth, Session, Startup
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of, printable
+from loopcanary.words.traced import run_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,8 @@ class Budget:
     longest_stall_ns: int | None = None
     stalled_share: float | None = None
     """Of the time that a loop was watched, 0 to 1."""
+    startup_ns: int | None = None
+    """Of every program that was started, without the time that loopcanary took."""
     new_bugs: int | None = None
     """Bugs that are not in the baseline; without one, all."""
 
@@ -43,11 +46,19 @@ class Judged:
     """The loop or bug that has most of it; empty: there is none."""
 
 
-def judged(budget: Budget, sessions: Sequence[Session], bugs: Sequence[IssueGroup], new: int) -> list[Judged]:
-    """Each limit of the budget against the runs. `bugs`: of stalls; `new`: how many bugs are not known."""
+def judged(
+    budget: Budget,
+    sessions: Sequence[Session],
+    bugs: Sequence[IssueGroup],
+    start: Startup | None,
+    new: int,
+) -> list[Judged]:
+    """Each limit of the budget against the runs. `bugs`: of stalls; `start`: the longest; `new`: how many
+    bugs are not known."""
     return [
         *_by_loop(budget, [loop for session in sessions for loop in session.loops if loop.window_ns]),
         *_longest(budget, bugs),
+        *_start(budget, start),
         *_new(budget, new),
     ]
 
@@ -94,6 +105,19 @@ def _longest(budget: Budget, bugs: Sequence[IssueGroup]) -> Iterator[Judged]:
         limit=format_duration(budget.longest_stall_ns),
         is_broken=found_ns > budget.longest_stall_ns,
         where="" if worst is None else printable(worst.title, 200),
+    )
+
+
+def _start(budget: Budget, start: Startup | None) -> Iterator[Judged]:
+    if budget.startup_ns is None:
+        return
+    found_ns = 0 if start is None else start.duration_ns - start.own_ns
+    yield Judged(
+        name="start",
+        found=format_duration(found_ns),
+        limit=format_duration(budget.startup_ns),
+        is_broken=found_ns > budget.startup_ns,
+        where="" if start is None else printable(f"{start.program}: {run_words(start)}", 200),
     )
 
 
