@@ -64,6 +64,7 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("Target", OWN="name"),
     **_of("Holder", NAME="thread lock"),
     **_of("ThreadView", PLAIN="state", NAME="name"),
+    **_of("KilledBy", PLAIN="signal reason", COMMAND="command"),
     **_of("Activity", PLAIN="state syscall", NAME="lock holder"),
     **_of("Pause", NAME="thread"),
     **_of("EarlierWork", NAME="name task"),
