@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loopcanary.assembly.doctor_plugins import plugin_facts
+from loopcanary.assembly.doctor.plugins import plugin_facts
 from loopcanary.built_in import BUILT_IN
 from loopcanary.diagnosis import advice, causes
 from loopcanary.model import Config

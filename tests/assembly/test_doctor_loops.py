@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from loopcanary.assembly import doctor_loops
+from loopcanary.assembly.doctor import loops as doctor_loops
 from loopcanary.built_in import BUILT_IN
 from loopcanary.registry import LOOPS, LoopKind
 

@@ -7,8 +7,8 @@ import time
 import pytest
 from tests.store.samples import session
 
-from loopcanary.assembly import doctor_rights
-from loopcanary.assembly.doctor_rights import rights_facts
+from loopcanary.assembly.doctor import rights
+from loopcanary.assembly.doctor.rights import rights_facts
 from loopcanary.engine import allowed_descriptors
 from loopcanary.model import Config
 from loopcanary.store import Store
@@ -36,11 +36,11 @@ class Unreadable:
 
 def test_what_threads_wait_in_may_be_read_or_not(rows, monkeypatch, tmp_path):
     (tmp_path / "call").touch()
-    monkeypatch.setattr(doctor_rights, "_CALL", tmp_path / "call")
+    monkeypatch.setattr(rights, "_CALL", tmp_path / "call")
     assert rows()["waits"] == ("ok", "the kernel tells what a thread waits in")
-    monkeypatch.setattr(doctor_rights, "_CALL", tmp_path / "nothing")
+    monkeypatch.setattr(rights, "_CALL", tmp_path / "nothing")
     assert rows()["waits"][0] == "off"
-    monkeypatch.setattr(doctor_rights, "_CALL", Unreadable())
+    monkeypatch.setattr(rights, "_CALL", Unreadable())
     status, words = rows()["waits"]
     assert status == "off"
     assert words.endswith("causes are less sure: this process is not dumpable (setuid, setcap)")
@@ -48,19 +48,19 @@ def test_what_threads_wait_in_may_be_read_or_not(rows, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("allowed", "status"), [(31, "problem"), (32, "off"), (255, "off")])
 def test_few_descriptors_are_named(rows, monkeypatch, allowed, status):
-    monkeypatch.setattr(doctor_rights, "allowed_descriptors", lambda: allowed)
+    monkeypatch.setattr(rights, "allowed_descriptors", lambda: allowed)
     assert rows()["descriptors"][0] == status
 
 
 def test_enough_descriptors_are_no_row(rows, monkeypatch):
     assert allowed_descriptors() > 0
-    monkeypatch.setattr(doctor_rights, "allowed_descriptors", lambda: 256)
+    monkeypatch.setattr(rights, "allowed_descriptors", lambda: 256)
     assert "descriptors" not in rows()
 
 
 @pytest.mark.parametrize(("left_mb", "status"), [(63, "problem"), (64, None), (None, None)])
 def test_little_address_space_is_named(rows, monkeypatch, left_mb, status):
-    monkeypatch.setattr(doctor_rights, "address_space_left_mb", lambda: left_mb)
+    monkeypatch.setattr(rights, "address_space_left_mb", lambda: left_mb)
     assert rows().get("address space", (None,))[0] == status
 
 

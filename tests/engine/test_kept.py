@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from loopcanary import keeper
-from loopcanary.assembly.doctor_programs import program_facts
+from loopcanary.assembly.doctor.programs import program_facts
 from loopcanary.model import SessionEnd
 
 from .watching import GIVES_UP_S, Place, refusing

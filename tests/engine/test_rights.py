@@ -74,7 +74,7 @@ def test_what_is_not_to_be_read_after_a_drop_is_said(place):
     program = place.program(
         _DROP
         + """
-    asyncio.run(asyncio.sleep(0))  # it is watched, by root
+    stall('before')  # of this thread, all was opened by root
     drop()
     thread = threading.Thread(target=waits)
     thread.start()

@@ -201,17 +201,21 @@ def gobject_signals(load):
 def imports(load):
     """Modules that are imported and dropped, those that a probe waits for among them."""
 
+    folder = Path(sys.argv[3]).parent
+    names = [f"module_{number}" for number in range(3)]
+    for name in names:
+        (folder / f"{name}.py").write_text("value = 1\n", encoding="utf-8")
+    importlib.invalidate_caches()  # of two threads at once one may raise KeyError, in CPython 3.11
+
     def work():
-        name = f"module_of_{threading.get_ident()}"
-        (Path(sys.argv[3]).parent / f"{name}.py").write_text("value = 1\n", encoding="utf-8")
-        importlib.invalidate_caches()
+        name = names.pop()
         while not load.is_over:
             assert importlib.import_module(name).value == 1
             del sys.modules[name]
             load.tick()
 
-    sys.path.insert(0, str(Path(sys.argv[3]).parent))
-    in_threads(3, work)
+    sys.path.insert(0, str(folder))
+    in_threads(len(names), work)
 
 
 def collections(load):

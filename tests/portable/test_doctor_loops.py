@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopcanary.assembly import doctor_loops
+from loopcanary.assembly.doctor import loops
 from loopcanary.built_in import BUILT_IN
 from loopcanary.model.config import PORTABLE
 from loopcanary.registry import LOOPS, LoopKind, load
@@ -21,7 +21,7 @@ def test_doctor_says_of_each_kind_whether_it_is_watched(monkeypatch):
         LoopKind("absent", awaits=("no_such_module_anywhere",), probe="nowhere:AbsentProbe"),
     )
     monkeypatch.setitem(BUILT_IN, LOOPS, {kind.kind: kind for kind in kinds})
-    assert doctor_loops.loop_facts(PORTABLE) == [
+    assert loops.loop_facts(PORTABLE) == [
         ("loop asyncio", "ok", "comes with Python"),
         ("loop novel", "off", "not watched by the portable engine"),
         ("loop noting", "ok", "comes with Python"),

@@ -7,7 +7,8 @@ engine        the same, from its first loop on
 integrations  and tracers: what the agent brings with the libraries that a program uses
 store         stores, and what dead and running processes left beside them
 explanations  what reports ask the diagnosis
-doctor        what works here; doctor_loops: which kinds of loops; doctor_plugins: what is registered
+doctor        what works here, of each part a file
+health        whether the loops of running programs make progress
 dump          another process, read from outside
 top           all watched processes, from their flight files
 notify        the follower of stores; notify_start: starts one beside a program

@@ -140,7 +140,7 @@ class Autopsy:
             return flight.holds_lock(Path(remains.name)) is False
         if alive is flight.Liveness.RUNNING and flight.holds_lock(Path(remains.name)) is False:
             # It gave up the lock (a daemon closes all descriptors), or became another program (exec).
-            return maps(remains.header.pid, remains.name) is False
+            return flight.maps(remains.header.pid, remains.name) is False
         return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
@@ -232,14 +232,6 @@ def host_name() -> str:
     import platform  # only where the cheaper source is missing
 
     return platform.node()
-
-
-def maps(pid: int, file: str) -> bool | None:
-    """Whether the process has the file in its memory; None where it cannot be asked."""
-    try:
-        return os.fsencode(os.path.basename(file)) in Path(f"/proc/{pid}/maps").read_bytes()  # noqa: PTH119
-    except OSError:
-        return None
 
 
 def paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:

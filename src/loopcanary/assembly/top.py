@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from loopcanary import diagnosis, flight
-from loopcanary.assembly.store import STORE, config_of, host_name, maps, paths_of
+from loopcanary.assembly.store import STORE, config_of, host_name, paths_of
 from loopcanary.engine.flight_place import SHARED_MEMORY, in_memory
 from loopcanary.engine.recorder import SUFFIX
 from loopcanary.flight.glance import Glances, SlotGlance
@@ -282,7 +282,7 @@ class _Watched:
         if alive is flight.Liveness.DEAD:
             return Life.KILLED, False
         # It gave up the lock (a daemon closes all descriptors), or became another program (exec).
-        if locked is False and (self.is_own or maps(header.pid, str(self.path)) is False):
+        if locked is False and (self.is_own or flight.maps(header.pid, str(self.path)) is False):
             return Life.KILLED, False
         self.was_alive = True
         return Life.RUNS, True

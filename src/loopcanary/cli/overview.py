@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SECTIONS = {
     "Watch": ("run", "attach"),
-    "Look": ("report", "show", "ui", "top", "dump"),
+    "Look": ("report", "show", "ui", "top", "dump", "health"),
     "Compare": ("diff", "ci"),
     "Send": ("notify", "export", "bundle", "import", "upload"),
     "Care": ("keep", "doctor", "clean"),
@@ -25,6 +25,7 @@ EXAMPLES = {
     "ui": ("loopcanary ui", "loopcanary ui web/.loopcanary worker/.loopcanary --no-browser"),
     "top": ("loopcanary top", "loopcanary top --once --filter shop"),
     "dump": ("loopcanary dump 4711", "loopcanary dump --all 4711"),
+    "health": ("loopcanary health", "loopcanary health --name worker --limit 30s"),
     "diff": (
         "loopcanary diff before/.loopcanary after/.loopcanary",
         "loopcanary diff --version-a 1.1 --version-b 1.2 --fail-on-worse",

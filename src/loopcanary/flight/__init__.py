@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import FlightHeader, TickClock
-from loopcanary.flight.liveness import Liveness, hold_lock, holds_lock, liveness
+from loopcanary.flight.liveness import Liveness, hold_lock, holds_lock, liveness, maps
 from loopcanary.flight.reader import FlightFile
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "hold_lock",
     "holds_lock",
     "liveness",
+    "maps",
 ]

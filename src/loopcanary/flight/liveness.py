@@ -89,6 +89,14 @@ def hold_lock(path: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def maps(pid: int, file: str) -> bool | None:
+    """Whether the process has the file in its memory; None where it cannot be asked."""
+    try:
+        return os.fsencode(os.path.basename(file)) in Path(f"/proc/{pid}/maps").read_bytes()  # noqa: PTH119
+    except OSError:
+        return None
+
+
 def _of_pid(pid: int, start: int, proc: Path) -> Liveness:
     try:
         text = (proc / str(pid) / "stat").read_bytes()

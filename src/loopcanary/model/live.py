@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -74,3 +74,59 @@ class ProcessReading:
     """The latest stall of a lane, judged."""
     store: str | None = None
     """Folder of its store; None: unknown."""
+
+
+_NO_LOOP = "thread"
+"""The kind of a lane of work on a thread without a loop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopProgress:
+    """A loop, and whether it gets on."""
+
+    thread: str
+    kind: str
+    busy_ns: int
+    """For how long it has been in its present turn, without what `expect` grants; 0: it waits for events."""
+    callback: str | None = None
+    """What it is in; None: it waits, or that is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramProgress:
+    """The loops of a program that runs."""
+
+    name: str
+    pid: int
+    started_ns: int
+    """Monotonic."""
+    is_stopped: bool
+    """By a signal, such as SIGSTOP."""
+    loops: tuple[LoopProgress, ...]
+
+    def stuck(self, limit_ns: int) -> tuple[LoopProgress, ...]:
+        """Loops that have been in one turn for longer; all of a program that is stopped."""
+        return tuple(loop for loop in self.loops if self.is_stopped or loop.busy_ns > limit_ns)
+
+    def is_healthy(self, limit_ns: int) -> bool:
+        """Whether it runs, and no loop is stuck."""
+        return not (self.is_stopped or self.stuck(limit_ns))
+
+
+def progress_of(lanes: Iterable[LaneReading], at_ns: int) -> tuple[LoopProgress, ...]:
+    """Of each loop that is not closed. `at_ns`: when the lanes were read, monotonic."""
+    return tuple(
+        LoopProgress(
+            thread=lane.totals.thread_name,
+            kind=lane.totals.loop_kind,
+            busy_ns=_busy_ns(lane, at_ns),
+            callback=None if lane.work is None else lane.work.callback,
+        )
+        for lane in lanes
+        if lane.totals.closed_ns is None and lane.totals.loop_kind != _NO_LOOP
+    )
+
+
+def _busy_ns(lane: LaneReading, at_ns: int) -> int:
+    since_ns = lane.callback_since_ns if lane.turn_since_ns is None else lane.turn_since_ns
+    return 0 if since_ns is None else max(0, at_ns - since_ns - lane.allowance_ns)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from functools import partial
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any
 
@@ -47,6 +47,7 @@ def _around_timed(answers: _UvicornAnswers, tell: Telling, engine: ServingEngine
     the task, and their scene is known when they are answered."""
     answer_handled, answer_named, scene_now = engine.answer_handled, engine.answer_named, tell.scene_now
 
+    @wraps(original)  # it names the request's task
     async def handle(cycle: Any, app: Any, fd: int) -> None:
         answer_handled(fd)
 

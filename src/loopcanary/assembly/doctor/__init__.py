@@ -14,10 +14,10 @@ from pathlib import Path
 
 from loopcanary import config, store
 from loopcanary.assembly import native_module
-from loopcanary.assembly.doctor_loops import loop_facts
-from loopcanary.assembly.doctor_plugins import plugin_facts
-from loopcanary.assembly.doctor_programs import program_facts
-from loopcanary.assembly.doctor_rights import rights_facts
+from loopcanary.assembly.doctor.loops import loop_facts
+from loopcanary.assembly.doctor.plugins import plugin_facts
+from loopcanary.assembly.doctor.programs import program_facts
+from loopcanary.assembly.doctor.rights import rights_facts
 from loopcanary.assembly.kept import obstacle
 from loopcanary.assembly.store import open_store
 from loopcanary.engine.recorder import MEMORY

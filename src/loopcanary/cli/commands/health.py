@@ -1,0 +1,108 @@
+"""`loopcanary health`: whether every watched loop makes progress, for probes that run a command."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli.opening import store_option
+from loopcanary.cli.refusals import refuse
+from loopcanary.cli.words import Number, Word
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loopcanary.model.live import LoopProgress, ProgramProgress
+
+_DEFAULT = "5s"
+_UNHEALTHY = 1
+_NS = 1_000_000_000
+
+
+@click.command(short_help="Say whether every watched loop makes progress, for liveness probes.")
+@click.argument("pid", type=Number(int, 1), metavar="[PID]", required=False)
+@click.option("--name", type=Word(), metavar="TEXT", help="Only programs of this name.")
+@click.option(
+    "--limit", type=Word(), metavar="DURATION", default=_DEFAULT, help=f"Longest turn. Default: {_DEFAULT}."
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+@store_option
+def command(pid: int | None, name: str | None, limit: str, form: str, store: Path | None) -> int:
+    """Say whether every watched loop makes progress: of all programs of yours, or of one.
+
+    Exits with 0 where each loop waits for events, or has done so in the last 5 s (--limit); with 1 where one
+    has not, where a program is stopped by a signal, or where no such program is watched.
+    """
+    from loopcanary.assembly.health import programs
+
+    limit_ns = _limit_ns(limit)
+    found = programs(() if store is None else (store,), pid=pid, name=name)
+    if not found:
+        refuse(_nothing(pid, name))
+        return _UNHEALTHY
+    if form == "json":
+        click.echo(json.dumps({"programs": [_as_json(one, limit_ns) for one in found]}, indent=1))
+    else:
+        click.echo("\n".join(_line(one, limit_ns) for one in found))
+    return 0 if all(one.is_healthy(limit_ns) for one in found) else _UNHEALTHY
+
+
+def _limit_ns(text: str) -> int:
+    from loopcanary.model.units import parse_duration_ns
+
+    try:
+        return parse_duration_ns(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--limit") from error
+
+
+def _nothing(pid: int | None, name: str | None) -> str:
+    if pid is not None:
+        which = f"process {pid} is not watched, does not run, or is another user's"
+    else:
+        which = f"no watched program {'' if name is None else f'{name!r} '}of yours runs"
+    return f"{which}: `loopcanary run` watches one; --store names a store that has flight files"
+
+
+def _line(one: ProgramProgress, limit_ns: int) -> str:
+    from loopcanary.words.text import printable
+
+    who = f"{printable(one.name, 100)} (pid {one.pid})"
+    if one.is_stopped:
+        return f"{who}: stopped by a signal"
+    if stuck := one.stuck(limit_ns):
+        return f"{who}: {'; '.join(map(_stuck_words, stuck))}"
+    if not one.loops:
+        return f"{who}: no loop runs"
+    return f"{who}: {'the loop makes' if len(one.loops) == 1 else f'{len(one.loops)} loops make'} progress"
+
+
+def _stuck_words(loop: LoopProgress) -> str:
+    from loopcanary.model.units import format_duration
+    from loopcanary.words.text import printable
+
+    inside = f", in {printable(loop.callback, 100)}" if loop.callback else ""
+    where = f"{printable(loop.thread, 60)} ({printable(loop.kind, 20)})"
+    return f"{where} has not waited for events for {format_duration(loop.busy_ns)}{inside}"
+
+
+def _as_json(one: ProgramProgress, limit_ns: int) -> dict[str, object]:
+    stuck = one.stuck(limit_ns)
+    return {
+        "name": one.name,
+        "pid": one.pid,
+        "healthy": one.is_healthy(limit_ns),
+        "stopped": one.is_stopped,
+        "loops": [
+            {
+                "thread": loop.thread,
+                "kind": loop.kind,
+                "healthy": loop not in stuck,
+                "turn_ms": loop.busy_ns / 1_000_000,
+                "callback": loop.callback,
+            }
+            for loop in one.loops
+        ],
+    }
