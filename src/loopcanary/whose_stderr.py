@@ -20,7 +20,7 @@ def own_stderr() -> str:
 
 
 def tell_children(environ: MutableMapping[str, str]) -> None:
-    """The first process of a program tells, whatever it is: its children may be what runs a loop."""
+    """The first process of a program writes it, also one without a loop: its children may run the loop."""
     environ.setdefault(STDERR, own_stderr())
 
 
@@ -39,7 +39,7 @@ def look(descriptor: int, *, is_terminal: bool) -> tuple[bool, bool, int]:
     """What the other end can show: colours, links, and how wide it is now."""
     kind = os.environ.get("TERM", "")
     shows = is_terminal and kind != "dumb"
-    # https://no-color.org: present and not empty, whatever its value.
+    # https://no-color.org: present and not empty; the value does not matter.
     colour = shows and not os.environ.get("NO_COLOR")
     return colour, shows and kind not in {"linux", ""}, _width(descriptor) if shows else _WIDTH_DEFAULT
 

@@ -51,7 +51,7 @@ _DROP = """
 @pytest.mark.parametrize(
     ("keeper", "effect"),
     [
-        ("1", "keeper failed; what stalls is stored by the next report, and not told before"),
+        ("1", "keeper failed; what stalls is stored by the next report, and not shown before"),
         ("0", "store failed; while it fails stalls are shown and not stored"),
     ],
     ids=["kept", "in the program"],

@@ -13,7 +13,7 @@ from loopcanary.engine import Boundary
     [
         ("probe trio", False, "probe trio failed; trio is not watched, other loops are: OSError: no"),
         ("probe trio", True, "probe trio failed; trio may stay patched: OSError: no"),
-        ("totals", True, "totals failed; figures may be missing; stalls are told and stored: OSError: no"),
+        ("totals", True, "totals failed; figures may be missing; stalls are shown and stored: OSError: no"),
         ("interceptor mine", False, "interceptor mine failed and is switched off: OSError: no"),
     ],
 )

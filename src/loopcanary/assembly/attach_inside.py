@@ -48,7 +48,7 @@ def _aside(folder: str, work: Callable[[], dict[str, Any]]) -> None:
 def _answering(folder: str, work: Callable[[], dict[str, Any]]) -> None:
     try:
         found = work()
-    except Exception as error:  # noqa: BLE001 - told to who asked, and to nobody here
+    except Exception as error:  # noqa: BLE001 - `attach` prints it; the program prints nothing
         found = {"error": str(error) or type(error).__name__, "kind": type(error).__name__}
     try:
         path = os.path.join(folder, "answer.json")  # noqa: PTH118 - pathlib need not be loaded here
@@ -76,7 +76,7 @@ def _load() -> dict[str, Any]:
         if kind.probe is not None and any(name in sys.modules for name in kind.awaits):
             load(kind.probe)
     prepare()
-    captured()  # loads what sysconfig has to tell
+    captured()  # loads sysconfig's data now
     with suppress(config.ConfigError):  # reported at the start
         config.load()  # loads what reads settings
     return {"native": _native_problem()}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loopcanary.model.config import Config
 
 _END_S = 1.0
-"""How long the end of a program with stalls waits until a keeper has stored and told them."""
+"""How long the end of a program with stalls waits until a keeper has stored and reported them."""
 _COUNTING_END_S = 5.0
 """As long where the exit status depends on it."""
 OWN_CODE = "own_code"

@@ -139,7 +139,7 @@ def _looking(store: Store) -> Callable[[], Live]:
         except StoreError:
             return Live()  # another user's store can be read all the same
         finally:
-            store.notices.clear()  # `report` and `ui` tell people of them
+            store.notices.clear()  # `report` and `ui` show them
         return Live(running=tuple(found.running), ongoing=tuple(found.ongoing))
 
     return look

@@ -22,8 +22,8 @@ from loopcanary.unpatched import unpatched
 
 _SHELL = "/bin/sh"
 _APART = '"$@" &'
-"""The shell ends at once, and what it started is nobody's child: a program that waits for all its children
-does not wait for it."""
+"""The shell ends at once, and what it started is not the program's child: a program that waits for all its
+children does not wait for it."""
 
 
 def start_follower(canary: Canary, session: Session, store: Path) -> None:

@@ -108,8 +108,8 @@ def _noted(
 
 
 def _give_memory_back(autopsy: Autopsy) -> None:
-    """Removes what dead processes left in shared memory a month ago, and nobody came for: their stores are
-    gone, or given up."""
+    """Removes what dead processes left in shared memory a month ago, and nothing has read since: their stores
+    are gone, or given up."""
     for path in forgotten(time.time()):
         with suppress(flight.FlightError, OSError), autopsy.open(path) as remains:
             if autopsy.is_dead(remains):
@@ -271,7 +271,7 @@ def _is_gone(session: Session) -> bool:
 
 
 def _process_started_wall_ns(pid: int) -> int | None:
-    """When the process with this number started, to about a second; None where it cannot be told."""
+    """When the process with this number started, to about a second; None if that is not known."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         boot_s = next(

@@ -12,7 +12,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 STALLS, ISSUES, SESSIONS, REMARKS = "stalls", "issues", "sessions", "remarks"
 KINDS = (STALLS, ISSUES, REMARKS, SESSIONS)
-"""Of records, in the order in which they are read: what happened in a session tells when it was alive."""
+"""Of records, in the order in which they are read: a session's events say when it was alive."""
 MEMBER = re.compile(rf"({'|'.join(KINDS)})-[0-9]{{4}}\.jsonl")
 
 _MIB = 1 << 20

@@ -1,4 +1,4 @@
-"""What stands for a name: the same for the same name and key, and nothing that the name could be told from.
+"""What stands for a name: the same for the same name and key, and the name cannot be found from it.
 
 A keyed hash (HMAC-SHA-256, RFC 2104) and no plain one: file and function names are few enough to be guessed,
 hashed and compared. Only the owner of the key can do that.

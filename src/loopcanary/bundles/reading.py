@@ -32,7 +32,7 @@ _WRONG = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 
 
 class Taker(Protocol):
-    """Who takes the records. Whatever it was given is void where the reading raises."""
+    """Takes the records. If reading raises, all it was given is void."""
 
     def add_issue(self, issue: Issue) -> None:
         """An issue of any kind."""
@@ -66,7 +66,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Head:
-    """What tells whether the rest can be read."""
+    """What is needed to know whether the rest can be read."""
 
     format: str
     version: int = 0
@@ -94,7 +94,7 @@ class _RemarkRecord:
 def read_bundle(path: Path, taker: Taker, *, now_wall_ns: int) -> Manifest:
     """Gives every record of a bundle to the taker; its sessions are marked as imported from it, now.
 
-    BundleError where anything about it is not as it should be, at whatever record.
+    BundleError: anything in it is malformed.
     """
     try:
         with opened(path) as archive:

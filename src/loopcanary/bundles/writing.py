@@ -21,7 +21,7 @@ from loopcanary.wire import SCHEMA_VERSION, time_to_text, to_wire
 from loopcanary.words.sentences import coded
 
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""The first that a zip can tell."""
+"""The first date that a zip can hold."""
 _MODE = 0o100600
 _UNIX = 3
 
@@ -153,7 +153,7 @@ class _Writer:
         self._last = began if self._last is None else max(self._last, began)
 
     def sessions(self, find: Callable[[str], Session | None]) -> None:
-        """Those of what is in it, as far as they are known. Whose store it was in is not theirs to tell."""
+        """Those of what is in it, as far as they are known. They do not say which store it came from."""
         with self._pile(layout.SESSIONS) as pile:
             for session_id in self._sessions:
                 session = find(session_id)

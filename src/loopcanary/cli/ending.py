@@ -45,9 +45,9 @@ class End:
 
 
 def _hung_up(stream: IO[str] | None) -> select.poll | None:
-    """What tells that the reader of a pipe, socket or terminal is gone: poll(2) does, asked for nothing.
+    """Whether the reader of a pipe, socket or terminal is gone, by poll(2) for no events.
 
-    None where it cannot be told: of files, on Windows, where the stream was closed from the start.
+    None where that is not known: for files, on Windows, for a stream that was closed from the start.
     """
     if stream is None or not hasattr(select, "poll"):
         return None

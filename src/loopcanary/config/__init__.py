@@ -210,7 +210,7 @@ def _values(sources: _Sources, problems: list[ConfigError]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field in FIELDS:
         found = sources.find(field)
-        # Empty is the default, whatever a file says: that is how a child is told "not given".
+        # Empty means the default, also where a file has a value: so a child knows "not given".
         if found is None or (found.is_text and not str(found.raw).strip()):
             continue
         try:

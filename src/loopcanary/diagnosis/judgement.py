@@ -126,7 +126,7 @@ def _advice(verdict: Verdict, blocker: Blocker | None, setting: Setting) -> str 
 
 
 def _seen(case: StallCase, session: Session, clock: Clock) -> dict[str, Any]:
-    """What holds of the stall whatever its verdict is."""
+    """Facts of the stall that do not depend on the verdict."""
     evidence, names = case.evidence, case.evidence.names
     return {
         "id": f"{session.id}-{evidence.serial}",

@@ -140,7 +140,7 @@ def _reading(at_ns: int, kernel: KernelView) -> _Reading:
 
 
 def _counter(track: _Track, name: str, *, lag_ns: int, tail: _Span | None = None) -> _Span | None:
-    """One counter over the whole stall, None where its readings do not even tell a rate. `tail`: what is
+    """One counter over the whole stall, None where its readings give no rate. `tail`: what is
     known to have come, and is not in its last reading."""
     known = [(r.at_ns, value) for r in track.inside if (value := getattr(r, name)) is not None]
     before = None if track.before is None else (track.before.at_ns, getattr(track.before, name))
@@ -192,7 +192,7 @@ def _rate(readings: list[tuple[int, int]]) -> float | None:
 
 
 def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> tuple[int | None, int]:
-    """Time waiting for the GIL by the samples' weights, None where no sample could tell; and how far off
+    """Time waiting for the GIL by the samples' weights, None where no sample shows it; and how far off
     that may be: each change between two samples lay anywhere between them, and so did the ends."""
     if True not in [sample.waits_for_gil for sample in samples]:
         known = any(sample.gil is not GilState.UNKNOWN for sample in samples)
@@ -210,7 +210,7 @@ def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> tuple[int 
 
 
 def _collected(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> int | None:
-    """Time of this thread in garbage collections; None where nothing was recorded that would tell.
+    """Time of this thread in garbage collections; None where no record shows it.
 
     Short collections are not kept one by one, and many push the long ones out: then the process's counter
     says more. It counts for no more than the samples that found this thread collecting, since collections of

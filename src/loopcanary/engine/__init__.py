@@ -24,17 +24,17 @@ LEAST_MB = 64
 _LIMIT = b"Max address space"
 _WORDS_MAX = 1_000
 _EFFECTS = {
-    "diagnosis": "the stall is counted and not told; others are",
-    "drain": "a stall may be told late, or by the next report only",
+    "diagnosis": "the stall is counted and not shown; others are",
+    "drain": "a stall may be shown late, or by the next report only",
     "engine": "loops are not watched, and the program runs as without loopcanary",
     "fork": "a child process may not be watched; this one is",
-    "keeper": "what stalls is stored by the next report, and not told before",
-    "pipeline": "a stall may be lost; others are told",
+    "keeper": "what stalls is stored by the next report, and not shown before",
+    "pipeline": "a stall may be lost; others are shown",
     "recovery": "what dead processes left is taken in by the next report; this one is watched",
     "store": "while it fails stalls are shown and not stored; the next report may have the first ones",
 }
 """What is lost with a part, and what is not."""
-_KEPT = "figures may be missing; stalls are told and stored"
+_KEPT = "figures may be missing; stalls are shown and stored"
 _PROBE = "probe "
 
 
@@ -191,7 +191,7 @@ def no_room() -> str | None:
 
 
 def allowed_descriptors() -> int:
-    """The soft limit; FEW where the system has none, or does not tell."""
+    """The soft limit; FEW where the system has none, or does not say."""
     try:
         allowed = os.sysconf("SC_OPEN_MAX")
     except (AttributeError, ValueError, OSError):
@@ -200,7 +200,7 @@ def allowed_descriptors() -> int:
 
 
 def address_space_left_mb() -> int | None:
-    """None where there is no limit, or where the system does not tell. Linux."""
+    """None where there is no limit, or the system does not say. Linux."""
     try:
         with open("/proc/self/limits", "rb") as limits:
             soft = next(line for line in limits if line.startswith(_LIMIT))[len(_LIMIT) :].split()[0]

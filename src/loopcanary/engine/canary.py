@@ -50,7 +50,7 @@ class Canary:
         make_engine: Callable[[Canary, Native | None], Engine],
         boundary: Boundary,
     ) -> None:
-        """`native`: the extension, None for the portable engine; the callables are told which one it is."""
+        """`native`: the extension, None for the portable engine; the callables get it."""
         self.config = config
         self.boundary = boundary
         self.tracing = EngineTraces(boundary)
@@ -327,7 +327,7 @@ class Canary:
         self.stop()
 
     def _notice_fork(self) -> None:
-        """A child that C code forked was told by no hook of Python's: it is not watched, and waits for no
+        """A child that C code forked ran no fork hook of Python: it is not watched, and waits for no
         thread of the parent's."""
         if os.getpid() != self._pid:
             self._leave_to_parent()

@@ -63,7 +63,7 @@ class ForkPause:
             _wait_for_end(before, ended)
 
     def _wait_for_imports(self) -> None:
-        # Last, since it can begin another one wherever the GIL is let go of.
+        # Last, since another one can begin at any release of the GIL.
         deadline_s = time.monotonic() + _IMPORT_PATIENCE_S
         while self._drain is not None and self._drain.is_importing() and time.monotonic() < deadline_s:
             unpatched("time", "sleep")(_LOOK_S)

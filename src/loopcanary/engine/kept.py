@@ -119,7 +119,7 @@ class KeptEngine:
         self._traced.engine_runs(self._trace)
 
     def judge(self) -> None:
-        """From now on what has ended is the program's own to judge; a keeper tells what goes on, and who
+        """From now on what has ended is the program's own to judge; a keeper reports what goes on, and who
         died."""
         if not self._judges:
             self._judges = True

@@ -77,7 +77,7 @@ class FlightPlace:
                 pass
 
     def settle(self) -> None:
-        """Moves the file, to which nobody writes any more, out of memory to where its link is, with what lies
+        """Moves the file, when its writer is gone, out of memory to where its link is, with what lies
         beside it. OSError where there is no room."""
         if self.link is None or self.is_nameless:
             return

@@ -35,7 +35,7 @@ class EngineTraces:
         self._begin()
 
     def engine_runs(self, begins: Callable[[Traces], object] | None) -> None:
-        """`begins` tells the traces, now or once there are some; None: the engine runs no more."""
+        """`begins` gets the traces, now or once there are some; None: the engine runs no more."""
         self._begins = begins
         self._begin()
 

@@ -116,7 +116,7 @@ _SCHEMAS = [
 
 
 class _ThreadNumbers:
-    """Thread ids that are given once, and pids as texts that tell sessions apart."""
+    """Thread ids that are given once, and pids as texts that are unique for each session."""
 
     def __init__(self) -> None:
         self.threads = 0

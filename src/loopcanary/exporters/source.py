@@ -26,7 +26,7 @@ class Exported:
     issues: Iterator[LagIssue] = field(default_factory=lambda: iter(()))
     """Of other kinds, for formats that take them."""
     origin_wall_ns: int
-    """No stall began before; formats that tell times from a start take it as theirs."""
+    """No stall began before; formats whose times count from a start use it."""
     programs: Mapping[str, Program] = field(default_factory=dict)
     """By session."""
 

@@ -1,4 +1,4 @@
-"""A stall as stacks over time, whatever is known of their order."""
+"""A stall as stacks over time, as far as their order is known."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class TakenBy(IntEnum):
     DRAIN = 0
     KEEPER = 1
     PROGRAM = 2
-    """The process's own drain; a keeper tells hangs meanwhile."""
+    """The process's own drain; a keeper reports hangs meanwhile."""
 
 
 class ProcessState(IntEnum):

@@ -52,7 +52,7 @@ class FlightHeader:
     pid: int
     parent_pid: int
     process_start: int
-    """Field 22 of /proc/PID/stat: tells the process from a later one with the same pid. 0: unknown."""
+    """Field 22 of /proc/PID/stat: a later process with the same pid has another. 0: unknown."""
     pid_namespace: int
     """Inode of /proc/self/ns/pid, 0: unknown."""
     boot_id: str

@@ -1,6 +1,6 @@
 """The heap of a slot: strings, code objects and stacks, referred to by offset.
 
-Whatever an offset says, no more is read than the heap holds: a writer stores each stack and each code
+No offset makes it read more than the heap holds: a writer stores each stack and each code
 object once, so the frames of all distinct stacks together cannot be more than fit into the heap. The
 budget of a damaged slot, whose stacks overlap, is that number too.
 """

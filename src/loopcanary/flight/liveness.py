@@ -47,7 +47,8 @@ def liveness(header: FlightHeader, *, same_host: bool = False, proc: Path = _PRO
 
 
 def holds_lock(path: Path) -> bool | None:
-    """Whether some process holds the writer's lock on the file: it lives then, in whatever pid namespace.
+    """Whether some process holds the writer's lock on the file. If so it lives, in whichever pid
+    namespace.
 
     None where that cannot be found out (no such lock on this filesystem, a file that cannot be opened).
     """

@@ -47,7 +47,7 @@ _EARLIER_OF_MAX: Final = 64
 class FlightFile:
     """Reads a flight file and trusts no byte. Thread-safe; a context manager.
 
-    Whatever the bytes are, every method returns in bounded time or raises FlightError. What another process
+    With any bytes, every method returns in bounded time or raises FlightError. What another process
     is writing meanwhile is read as it was at one moment, or left out.
     """
 

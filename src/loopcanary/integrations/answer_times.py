@@ -47,7 +47,7 @@ def times_now(connection: Any) -> Times | None:
 
 
 class AnswerTraces:
-    """Tells the answers of one kind, on all threads. Each loop's own thread."""
+    """Reports request latencies of one kind, on all threads. Each loop's own thread."""
 
     def __init__(self, tell: Telling, kind: str) -> None:
         self._tell = tell

@@ -1,4 +1,4 @@
-"""How a process ended that is no child of ours: what `wait` tells its parent."""
+"""How a process ended that is no child of ours: what `wait` returns to its parent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXIT_CODE: Final = 52 - 3
 
 def wait_status(pidfd: int, pid: int) -> int | None:
     """The status of the process that a pidfd, which is readable, is of. None: neither its parent has waited
-    for it (Linux 6.15 tells afterwards), nor may this user see it as a zombie."""
+    for it (Linux 6.15 says it afterwards), nor may this user see it as a zombie."""
     for ask in (_of_reaped, _of_zombie, _of_reaped):
         try:
             status = ask(pidfd, pid)

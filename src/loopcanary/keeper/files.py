@@ -15,7 +15,7 @@ class DeathNote(Protocol):
 
 
 class WatchedLife(Protocol):
-    """A watched process, as its flight file tells. The file is not trusted: any method may raise."""
+    """A watched process, by its flight file. The file is not trusted: any method may raise."""
 
     pid: int | None
     """Its number here; None: it has none in this namespace, or that cannot be said."""

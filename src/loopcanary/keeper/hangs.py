@@ -1,4 +1,4 @@
-"""Which stalls that go on are to be told now. Pure: time is an argument."""
+"""Which stalls that go on are to be reported now. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Hangs:
 
     def __init__(self) -> None:
         self._told: dict[int, int] = {}
-        """How many stages each was told at."""
+        """At how many stages each was reported."""
 
     def is_due(self, serial: int, begin_ns: int, now_ns: int) -> bool:
-        """Whether it has come to a stage at which it was not told yet."""
+        """Whether it has come to a stage at which it was not reported yet."""
         return _stage(now_ns - begin_ns) > self._told.get(serial, 0)
 
     def tell(self, serial: int, lasted_ns: int) -> bool:
@@ -31,7 +31,7 @@ class Hangs:
         return is_new
 
     def knows(self, serial: int) -> bool:
-        """Whether it was told."""
+        """Whether it was reported."""
         return serial in self._told
 
     def forget_all_but(self, serials: Collection[int]) -> None:
@@ -39,7 +39,7 @@ class Hangs:
         self._told = {serial: stage for serial, stage in self._told.items() if serial in serials}
 
     def due_ns(self, serial: int, begin_ns: int, now_ns: int) -> int | None:
-        """When to look at it again; None: it was told at all stages."""
+        """When to look at it again; None: it was reported at all stages."""
         if self.is_due(serial, begin_ns, now_ns):
             return now_ns + _AGAIN_NS
         stage = max(self._told.get(serial, 0), _stage(now_ns - begin_ns))

@@ -18,7 +18,7 @@ from loopcanary.keeper.signals import FollowedFolder
 
 _S = 1_000_000_000
 _EVERY_NS = _S
-"""Where nothing tells that a process has ended or begun."""
+"""Where nothing signals that a process has ended or begun."""
 _FIRST_TRY_NS, _LAST_TRY_NS = _S // 20, 60 * _S
 _TRIES = 12
 """At a file that cannot be read: it may be in the making. The last one comes after three minutes."""
@@ -38,11 +38,11 @@ class _FileState:
     life: WatchedLife | None = None
     """None: no living process is known to it."""
     descriptor: int | None = None
-    """A pidfd, readable when the process has ended; None: the lock on its file tells."""
+    """A pidfd, readable when the process has ended; None: only the lock on its file shows it."""
     death: DeathNote | None = None
     """Of the life that there was."""
     due_ns: int | None = 0
-    """When to deal with it at the latest; None: when something tells."""
+    """When to deal with it at the latest; None: when something signals."""
     tries: Backoff = field(default_factory=_tries)
 
     def hear_end(self) -> None:
@@ -134,7 +134,7 @@ class KeptStore:
         yield from (one.descriptor for one in self._known.values() if one.descriptor is not None)
 
     def due_ns(self) -> int | None:
-        """When to take a turn at the latest; None: when something tells."""
+        """When to take a turn at the latest; None: when something signals."""
         dues = [
             self._look_ns,
             self._hand_on_ns,
@@ -175,7 +175,7 @@ class KeptStore:
     def _hand_on(self, now_ns: int) -> None:
         try:
             self._hand_on_ns = self._files.hand_on(now_ns)
-        except Exception as error:  # noqa: BLE001 - programs are served whatever becomes of it
+        except Exception as error:  # noqa: BLE001 - programs are served even if this fails
             self._hand_on_ns = None
             self._say(f"{type(error).__name__}: {error}")
 
@@ -202,7 +202,7 @@ class KeptStore:
             self._store.fail(now_ns)
             known.due_ns = self._store.until_ns
             self._say(str(failure))
-        except Exception as error:  # noqa: BLE001 - whatever a file is, the others are dealt with
+        except Exception as error:  # noqa: BLE001 - one bad file must not stop the others
             self._let_go(known, now_ns)
             self._try_again(known, now_ns)
             self._say(f"{name}: {type(error).__name__}: {error}")
@@ -213,7 +213,7 @@ class KeptStore:
             if known.life is not None and known.life.pid is not None:
                 known.descriptor = _pidfd(known.life.pid)
         # After the descriptor is open: a number that was given out again is of no process of ours.
-        # Who rings lives; where its descriptor tells the end, nothing else is asked.
+        # What rings lives; where its descriptor shows the end, nothing else is asked.
         asks = not is_rung or known.descriptor is None
         if known.life is None or (asks and known.life.is_over()):
             if self._store.holds(now_ns):
@@ -246,7 +246,7 @@ class KeptStore:
         known.tries.fail(now_ns)
         known.due_ns = known.tries.until_ns if known.tries.failures <= _TRIES else None
 
-    # ---- what people are told ---------------------------------------------------------------
+    # ---- reports and messages ---------------------------------------------------------------
 
     def _say(self, line: str) -> None:
         if line not in self._complaints and len(self._complaints) < 1_000:

@@ -51,7 +51,7 @@ class Seat:
         return True
 
     def give_back(self) -> None:
-        """Another process may take it. Who rings from now on finds nobody."""
+        """Another process may take it. From now on nothing answers the bell."""
         # The bell first: the next one opens it anew.
         for descriptor in (self._bell, self._lock):
             if descriptor is not None:

@@ -72,7 +72,7 @@ class FollowedFolder:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         news = fcntl.DN_DELETE | (0 if removals_only else fcntl.DN_CREATE | fcntl.DN_RENAME)
         self.is_heard = True
-        """False: this kernel or file system tells nothing."""
+        """False: this kernel or file system does not say."""
         try:
             fcntl.fcntl(self._descriptor, fcntl.F_NOTIFY, news | fcntl.DN_MULTISHOT)
         except OSError:

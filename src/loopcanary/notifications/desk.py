@@ -62,7 +62,7 @@ class Desk:
         return any(feed.is_running for feed in self._feeds)
 
     def look(self, now_ns: int) -> None:
-        """Tells what is new, and what has waited long enough."""
+        """Notifies of what is new, and of what has waited long enough."""
         for feed in self._feeds:
             try:
                 self._take(feed, now_ns)

@@ -12,7 +12,7 @@ class NotReadableError(OutsideError):
 
 
 class NotReachableError(OutsideError):
-    """The process cannot be asked for this: its Python is too old, or it has been told to refuse."""
+    """The process cannot be asked for this: its Python is too old, or its settings refuse."""
 
 
 class HangsError(OutsideError):

@@ -1,6 +1,6 @@
-"""A folder by which a script in another process is told what to do, and answers.
+"""A folder with the requests for a script in another process, and its answers.
 
-It lies in the process's own /tmp, which may not be ours, and belongs to its user; nobody else can enter it.
+It lies in the process's own /tmp, which may not be ours, and belongs to its user; no other user can enter it.
 That user may put links there, which would lead anywhere in our root: no link is followed, and what was opened
 once is used. There are
 

@@ -39,7 +39,7 @@ class ThreadClocks:
         self._works = sys.platform.startswith("linux")
 
     def read(self, tid: int, now_ns: int) -> KernelView | None:
-        """The thread's sums; None where the platform does not tell. May let the GIL go."""
+        """The thread's sums; None where the platform has none. May let the GIL go."""
         if not self._works or tid <= 0:
             return None
         try:

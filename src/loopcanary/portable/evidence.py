@@ -48,7 +48,7 @@ def make_evidence(
     marks = _marks_within(case, begin_ns, last_look_ns)
     work = ended.work if ended is not None else names_of_work(lane.work(epoch))
     dominant, share, is_run = _dominant(marks)
-    # Work of `watch` is one callback by name. Elsewhere only the samples tell whether one did it all.
+    # Work of `watch` is one callback by name. Elsewhere only the samples show whether one did it all.
     is_callback = work is not None or (is_run and 2 * share >= 1)
     tally = ended.tally if ended is not None and not is_callback else None
     before = ended.earlier if ended is not None else lane.before(begin_ns)

@@ -73,7 +73,7 @@ class FrameCache:
         return Stack(frames=tuple(map(self._frame, reading.places)), truncated=reading.truncated)
 
     def _frame(self, place: Place) -> Frame:
-        # Other interpreters may give no instruction; the line tells the places apart as well.
+        # Other interpreters may give no instruction; the line is as good.
         key = (id(place.code), place.instruction if place.instruction >= 0 else -1 - place.line)
         known = self._frames.get(key)
         if known is not None:

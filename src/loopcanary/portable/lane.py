@@ -1,4 +1,4 @@
-"""A lane: what a watched thread tells the portable engine, in plain attributes.
+"""A lane: what a watched thread reports to the portable engine, in plain attributes.
 
 The thread's side (`begin`, `end`) takes no lock and never waits; a lane belongs to one thread. The watchdog
 reads it under the GIL. Time is an argument throughout.

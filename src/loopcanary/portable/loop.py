@@ -18,10 +18,10 @@ _TIMER_GRAIN_NS = 2_000_000
 
 
 class Bracket(Protocol):
-    """What tells a lane about one loop."""
+    """Reports one loop to its lane."""
 
     def attach(self, *, on_own_thread: bool) -> None:
-        """Begins to tell. `on_own_thread`: called where the loop runs, and not beside it."""
+        """Begins. `on_own_thread`: called where the loop runs, and not beside it."""
 
     def detach(self) -> None:
         """Takes back what is still ours. Any thread."""
@@ -51,7 +51,7 @@ class SelectBracket:
 
     def attach(self, *, on_own_thread: bool) -> None:
         """Puts the bracket around the wait."""
-        # Only the loop's own thread knows that it works now; from elsewhere, the next wait will tell.
+        # Only the loop's own thread knows that it works now; from elsewhere, the next wait will show it.
         if on_own_thread:
             self._lane.begin(self._clock())
         self._selector.select = self._select
@@ -76,7 +76,7 @@ def _bracketed(
         entered_ns = clock()
         try:
             lane.end(entered_ns)
-        except Exception:  # noqa: BLE001 - whatever fails is ours, and the loop must go on
+        except Exception:  # noqa: BLE001 - the failure is ours, and the loop must go on
             lane.faults += 1
         events = select(timeout)
         try:

@@ -43,7 +43,7 @@ def mark_of(handle: Any, loop: Any) -> Mark | None:
 
 
 def mark_of_called(code: CodeType | None) -> Mark | None:
-    """What the loop's runner has called, where there is no handle. Its runs cannot be told apart."""
+    """What the loop's runner has called, where there is no handle. Its runs all look the same."""
     if code is None:
         return None
     return Mark(code, CallbackNames(name=_qualname_of_code(code)[:_NAME_MAX]), is_run=False)

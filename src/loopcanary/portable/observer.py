@@ -156,7 +156,7 @@ class Observer:
         looks = [one.lane.look() for one in watched]
         wishes = [one.watch.wish(look, now_ns) for one, look in zip(watched, looks, strict=True)]
         if any(wishes):
-            # First of all, while the GIL is ours still: whatever lets it go lets the thread walk on.
+            # First of all, while the GIL is ours still: any call that lets it go lets the thread run on.
             for taken in self._take(watched, wishes):
                 self._add(taken)
         for one in watched:

@@ -105,7 +105,7 @@ class ThreadTurns:
             self._leave(here, lane)
 
     def enter(self, lane: Lane | None) -> None:
-        """A loop begins to run that tells its lane by itself; None: that is timed by a ticker."""
+        """A loop begins to run that reports to its lane by itself; None: a ticker times it."""
         here = self._here
         self._enter(here)
         here.lane, here.is_blind = lane, lane is None
@@ -237,7 +237,7 @@ class TurnHooks:
             turns = self._turns()
             if turns is not None:
                 turns.run_begin(self.kind)
-        except Exception:  # noqa: BLE001 - whatever fails is ours, and the loop must go on
+        except Exception:  # noqa: BLE001 - the failure is ours, and the loop must go on
             self._fault()
 
     def run_end(self, *_: object) -> None:

@@ -38,7 +38,7 @@ _Spec = type(sys.__spec__)
 
 
 class _TellingSpec(_Spec):  # type: ignore[misc, valid-type]
-    """Tells when the import machinery calls the module's import over. The machinery has no hook for that: it
+    """Calls back when the import machinery has finished the module's import. It has no hook for that, but
     sets this attribute, whether the module's code came to its end or failed."""
 
     def __setattr__(self, name: str, value: object) -> None:

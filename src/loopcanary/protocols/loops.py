@@ -1,4 +1,4 @@
-"""Probes, and what they are given: each tells the engine what one kind of loop does."""
+"""Probes, and what they are given: each reports to the engine what one kind of loop does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Probe(Protocol):
-    """Tells the engine what one kind of loop does."""
+    """Reports to the engine what one kind of loop does."""
 
     kind: str
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TracerPort(Protocol):
-    """Where a tracer of a third party tells what it found. Any thread, under the GIL; nothing is raised, and
+    """Where a third party's tracer reports what it found. Any thread, under the GIL; nothing is raised, and
     nothing is waited for."""
 
     def report(self, issue: LagIssue) -> bool:
@@ -104,7 +104,7 @@ class WatchedRun(Protocol):
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Tells people about issues while the program runs. Called on the drain thread. Registered is what makes
+    """Shows people issues while the program runs. Called on the drain thread. Registered is what makes
     it: called with the WatchedRun; None: this run wants none.
 
     One that also has `counts() -> dict[str, int]` is asked by statistics(), on any thread. One that has
@@ -114,7 +114,7 @@ class Reporter(Protocol):
     name: str
 
     def report(self, issue: Issue, repeated: int) -> None:
-        """Tells people of one issue. One that raises is switched off.
+        """Shows people one issue. A reporter that raises is switched off.
 
         Args:
             issue: Of any kind, as it was stored.

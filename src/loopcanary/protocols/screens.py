@@ -27,7 +27,7 @@ class TextScreen(Protocol):
         """Shows the block; False if it was dropped."""
 
     def is_terminal(self) -> bool:
-        """Whether the other end is one, whatever it can show."""
+        """Whether the other end is one; it need not have colours."""
 
     def look(self) -> Look:
         """What it can show."""

@@ -31,7 +31,7 @@ class Sink(Protocol):
         """Adds the issue, or replaces an earlier state (same id)."""
 
     def put_traces(self, session: str, figures: TraceFigures) -> None:
-        """What a session's traces tell so far; replaces what they told before."""
+        """A session's trace figures so far; they replace earlier ones."""
 
     def rest(self, patience_s: float) -> bool:
         """Closes what is open and keeps every thread out until `go_on`: a fork is about to be. False, and
@@ -112,7 +112,7 @@ class IssueStore(Protocol):
 
         Args:
             query: Which issues; of these, those that began in the spans.
-            key: By what they are told apart.
+            key: What makes two of them different.
             begin_wall_ns: Where the first span begins.
             step_ns: How long a span is.
             cells: How many there are.

@@ -101,7 +101,7 @@ class IdleTrace(Protocol):
 
 class Tracers(Protocol):
     """Gives traces to probes. Any thread, under the GIL; nothing is raised. Where no engine runs, what a
-    trace is told goes nowhere."""
+    trace gets goes nowhere."""
 
     def frames(self, loop_kind: str, refresh_hz: float = 60.0) -> FrameTrace:
         """Makes a trace for one surface of the calling thread.
@@ -138,8 +138,8 @@ class Tracers(Protocol):
 
 
 class ProbeTracer(Protocol):
-    """A built-in tracer: probes tell its traces what they see. Registered in `loopcanary.tracers` as plugins.
-    Tracer is, but made for the first probe that asks for a trace. Nothing is raised."""
+    """A built-in tracer: probes report to its traces what they see. Registered in `loopcanary.tracers`, as a
+    plugins.Tracer is, but made for the first probe that asks for a trace. Nothing is raised."""
 
     def init(self, desk: Any) -> None:
         """Called once, before `start`. `desk` takes what its traces find."""

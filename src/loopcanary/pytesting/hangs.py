@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class HangingTests:
-    """Hooks of pytest. The process beside is told when a test begins and ends (hang_helper)."""
+    """Hooks of pytest. They report each test's begin and end to the process beside (hang_helper)."""
 
     __test__ = False
 

@@ -1,6 +1,6 @@
 """Strict tests: what blocks the thread of a running loop raises at the call, before it blocks.
 
-The interpreter tells its audit hooks (PEP 578) of such calls before it makes them, and a hook that raises
+The interpreter calls its audit hooks (PEP 578) before it makes such calls, and a hook that raises
 prevents the call. Nothing is patched but `time.sleep` before 3.13, from where on it has an event. What has
 none (a read of a socket, a lock) is for the limits.
 

@@ -39,7 +39,7 @@ def _fold(run: Sequence[StackFrame]) -> StackFrame | Fold:
 
 
 def package_of(file: str) -> str:
-    """The top-level package or module that a file belongs to, as its path tells."""
+    """The top-level package or module that a file belongs to, by its path."""
     inside = PurePath(library_path(file))
     return (
         inside.parts[0].removesuffix(".py") if inside.parts and str(inside) != file else inside.stem or file

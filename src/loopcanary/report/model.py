@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What the stalls of one group tell together."""
+    """What the stalls of one group show together."""
 
     trend: Trend
     gains: Gains

@@ -1,1 +1,1 @@
-"""Reporters: what tells people about stalls while the program runs."""
+"""Reporters: what shows people stalls while the program runs."""

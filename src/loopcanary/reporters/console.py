@@ -1,4 +1,4 @@
-"""Tells on the watched program's stderr what stalled. Standard library only; never stdout."""
+"""Says on the watched program's stderr what stalled. Standard library only; never stdout."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ConsoleReporter:
             self._quiet(issue.fingerprint)
 
     def recall(self, stall: Stall) -> None:
-        """Counts one that another process has told."""
+        """Counts one that another process has reported."""
         self._count(stall)
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:  # noqa: ARG002 - counted as they came

@@ -45,7 +45,7 @@ class FarTerminal:
         return True
 
     def is_terminal(self) -> bool:
-        """Whether it is one, whatever it can show."""
+        """Whether it is one; it need not have colours."""
         return self._is_terminal
 
     def look(self) -> Look:

@@ -55,7 +55,7 @@ class Terminal:
         return begun
 
     def is_terminal(self) -> bool:
-        """Whether the other end is one, whatever it can show."""
+        """Whether the other end is one; it need not have colours."""
         return self._identity is not None and os.isatty(self._descriptor)
 
     def look(self) -> Look:

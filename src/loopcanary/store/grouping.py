@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Sums(NamedTuple):
-    """A group as far as rows tell it."""
+    """A group, as far as its rows say."""
 
     fingerprint: str
     issues: int
@@ -257,7 +257,7 @@ def time_cells(
     Args:
         connection: To the store, in a transaction.
         query: Which issues count.
-        key: What they are told apart by.
+        key: What makes two of them different.
         begin_wall_ns: Where the first span begins.
         step_ns: How long each is.
         cells: How many there are.

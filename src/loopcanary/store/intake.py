@@ -89,7 +89,7 @@ class Intake:
         self.path = path
         self._now_wall_ns = time.time_ns()
         self._connection = sqlite3.connect(path, isolation_level=None)
-        # It is thrown away with whatever goes wrong.
+        # If anything goes wrong, it is thrown away.
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute("PRAGMA synchronous = OFF")
         schema.migrate(self._connection)

@@ -140,7 +140,7 @@ def figures_of(payload: str) -> TraceFigures:
 
 
 def session_of(payload: str, traces: str | None = None) -> Session:
-    """The session of a payload; `traces`: what it told while it ran, for one that did not come to its end.
+    """The session of a payload; `traces`: its figures while it ran, for one that did not come to its end.
     UnreadableError where it is not one."""
     try:
         session = from_wire(Session, json.loads(payload))

@@ -66,7 +66,7 @@ def give_back_space(connection: sqlite3.Connection) -> None:
 
 
 def _delete_batch(connection: sqlite3.Connection, retention: Retention, oldest_kept: int) -> int:
-    """The next few that are too many, too old, or, with the oldest first whatever they are, too large."""
+    """The next few that are too many, too old, or, oldest first, too large."""
     if excess := _excess_bytes(connection, retention):
         latest = _latest_of_oldest(connection, excess)
         return sum(

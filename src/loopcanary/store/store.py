@@ -116,7 +116,7 @@ class Store:
             sweep(self._database, self._retention, time.time_ns())
 
     def put_traces(self, session: str, figures: TraceFigures) -> None:
-        """What a session's frames, input and idle work tell so far; replaces what they told before."""
+        """A session's figures of frames, input and idle work so far; they replace earlier ones."""
         row = [storable(session), time.time_ns(), records.traces_payload(figures)]
         self._database.write(
             lambda connection: connection.execute("INSERT OR REPLACE INTO main.traces VALUES (?, ?, ?)", row)

@@ -98,7 +98,7 @@ def _last_cell(row: LaneRow) -> Cell:
     if last is None:
         return ("" if row.latest_stall_ns is None else format_duration(row.latest_stall_ns)), ""
     words = last_words(row)
-    if last.blamed is not None:  # the end of a path tells most
+    if last.blamed is not None:  # the end of a path says most
         head = words[: len(words) - len(place(last.blamed.file, last.blamed.line, ""))]
         words = f"{head}{place(last.blamed.file.rpartition('/')[2], last.blamed.line, '')}"
     return words, "warn" if last.state is not StallState.ENDED else ""

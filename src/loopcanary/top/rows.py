@@ -13,7 +13,7 @@ from loopcanary.top.past import LaneKey, Past, between, key_of, utilization_betw
 
 _S = 1_000_000_000
 _LEAST_NS = 10_000_000
-"""Two readings that lie closer together than this tell no rate."""
+"""Two readings that are closer together than this give no rate."""
 
 Health = Callable[[LaneTotals, int], LoopHealth]
 
@@ -203,7 +203,7 @@ def _state_ns(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """What differences tell."""
+    """Rates, from differences of two readings."""
 
     utilization: float | None = None
     callbacks_per_s: float | None = None

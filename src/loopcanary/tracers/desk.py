@@ -1,4 +1,4 @@
-"""Where a third party's tracer tells what it found: a short queue, emptied by the drain thread."""
+"""Where a third party's tracer reports what it found: a short queue that the drain thread empties."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TracerDesk:
         self._waiting = deque(maxlen=WAITING_MAX)
 
     def next_ns(self) -> int | None:
-        """When the oldest one was told; None: none waits."""
+        """When the oldest one was reported; None: none waits."""
         try:
             return self._waiting[0].told_ns
         except IndexError:
@@ -140,7 +140,7 @@ class TracerDesks:
         self._desks = []
 
     def next_ns(self) -> int | None:
-        """When the oldest one was told; None: none waits."""
+        """When the oldest one was reported; None: none waits."""
         return min((ns for desk in self._desks if (ns := desk.next_ns()) is not None), default=None)
 
     def take(self, told_before_ns: int | None, now_ns: int) -> Iterator[tuple[TracerDesk, Told]]:

@@ -60,8 +60,8 @@ class Judging:
         return self._idle(raw, own)
 
     def complete(self, told: Told, stalls: Sequence[Stall]) -> LagIssue:
-        """The issue that a third party's tracer told, with the stalls in it. Whatever reading a broken object
-        raises, where it is none."""
+        """The issue that a third party's tracer reported, with the stalls in it. Raises what reading a broken
+        object raises."""
         begin = told.issue.began_wall_ns
         thread = told.issue.thread or told.thread
         found = [

@@ -49,7 +49,7 @@ def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]
         stalls: those in its time on its thread, the longest part first.
 
     Raises:
-        ValueError, or whatever else reading a broken object raises: it is no issue of a registered kind.
+        ValueError, or what reading a broken object raises: it is no issue of a registered kind.
     """
     issue = _checked(told.issue)
     issue = said_of(issue, "fitted", session) or issue

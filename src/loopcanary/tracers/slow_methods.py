@@ -57,7 +57,7 @@ def fitted(slow: SlowMethod, session: Session) -> SlowMethod:  # noqa: ARG001 - 
     """The slow method with its longest rows, its key, and the key's function as its culprit. ValueError: a
     number is less than 0."""
     refuse_negative(depth=(row.depth for row in slow.rows), count=(row.count for row in slow.rows))
-    # Of all rows, before any is left out: the key is to be the same whatever is.
+    # Of all rows, before any is left out: the key must not depend on which are.
     key = slow.key if slow.key_row is not None else key_of(slow.rows, slow.duration_ns)
     kept = heaviest(slow.rows, ROWS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
     rows = tuple(slow.rows[index] for index in kept)

@@ -1,5 +1,5 @@
 """Titles of windows, as scenes. A title may hold anything: a document's name, a counter, a whole message. As
-a scene it is one line, and a program has few of them, whatever its titles say.
+a scene it is one line, and a program has few of them, even if its titles change often.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The built-in tracers, as they are registered: each keeps the traces of one kind of evidence, which probes
-tell what they see, and gives their figures."""
+report what they see, and gives their figures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Kept(Generic[_Desk, _Trace]):
         """The engine runs no more."""
 
     def destroy(self) -> None:
-        """All that they told was taken."""
+        """All that they reported was taken."""
         self._traces = {}
 
     @property
@@ -66,7 +66,7 @@ class FrameTraces(_Kept["FrameSink", "FrameTracer"]):
         ident, thread = threading.get_ident(), thread_name()
         for trace in self._traces.values():
             if trace.is_closed and (trace.thread, trace.loop) == (thread, loop_kind):
-                trace.open_again(refresh_hz)  # windows come and go: what they tell together is one
+                trace.open_again(refresh_hz)  # windows come and go: their figures are kept together
                 return trace
         return self._trace(
             object(),

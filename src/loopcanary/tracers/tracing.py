@@ -1,4 +1,4 @@
-"""Gives traces to probes, keeps what they tell, and hands it on: to the drain of this process, or to the
+"""Gives traces to probes, keeps what they report, and hands it on: to the drain of this process, or to the
 notes that its keeper reads. What judges is not loaded for the latter."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TraceDesk:
         self.wake: Callable[[], None] | None = None
         """Makes the drain look; None: no engine runs that has one."""
         self.notes: Notes | None = None
-        """Where a keeper reads what is told; None: it waits for the drain."""
+        """Where a keeper reads the reports; None: they wait for the drain."""
         self.waiting: deque[Raw] = deque(maxlen=_WAITING_MAX)
         self.has_news = False
         self._note_sums = note_sums

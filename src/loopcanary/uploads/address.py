@@ -70,7 +70,7 @@ def _is_this_machine(host: str) -> bool:
 def headers_of(
     environ: Mapping[str, str], token_file: Path | None, headers_file: Path | None
 ) -> dict[str, str]:
-    """What identifies the sender: a bearer token, headers of any kind. UploadError, which tells no value."""
+    """What identifies the sender: a bearer token, headers of any kind. UploadError, which shows no value."""
     headers = {} if headers_file is None else _headers_in(headers_file)
     token = environ.get(TOKEN_VARIABLE, "") if token_file is None else _read(token_file)
     where = TOKEN_VARIABLE if token_file is None else str(token_file)

@@ -20,7 +20,7 @@ _ANSWER_MAX = 1 << 16
 
 
 class Post(Protocol):
-    """Sends a bundle and gives the answer, whatever happens. Raises nothing."""
+    """Sends a bundle and returns the answer. Raises nothing: a failure is an answer, too."""
 
     def __call__(self, bundle: Path, digest: str) -> Answer:
         """`digest`: SHA-256 of the file, in hexadecimal."""

@@ -50,7 +50,7 @@ def struck_words(cause: Cause) -> str:
 
 
 _BLAMELESS = frozenset({Cause.HOST, Cause.GC, Cause.GIL})
-"""What strikes a thread in whatever line it is in: that none is named does not mean that none was read."""
+"""What can strike a thread in any line: that no line is named does not mean that none was read."""
 
 
 def no_line_words(cause: Cause) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def kind_words(kind: IssueKind) -> str:
-    """`slow method`; a kind that nobody here registers goes by its name."""
+    """`slow method`; a kind that is not registered here goes by its name."""
     return issue_kind(kind.value).words
 
 

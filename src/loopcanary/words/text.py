@@ -19,7 +19,7 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 def printable(text: str, limit: int | None = None) -> str:
     """The text in one line, with every control, format and unpaired character written as an escape.
 
-    Cut in its middle to `limit` characters: both ends of a path or a qualified name tell something.
+    Cut in its middle to `limit` characters: both ends of a path or a qualified name matter.
     """
     if limit is not None and len(text) > 2 * limit:
         text = text[:limit] + text[-limit:]

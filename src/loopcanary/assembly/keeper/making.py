@@ -265,7 +265,7 @@ class StoreFiles:
 
 
 def _is_copy_of_a_file_that_is_there(folder: FlightFolder, name: str) -> bool:
-    """It tells less than the file in memory, and is dealt with together with that."""
+    """The file in memory has more; both are handled together."""
     if not name.endswith(SAVED):
         return False
     entry = folder.find(name.removesuffix(SAVED) + FLIGHT)

@@ -1,5 +1,6 @@
 """Notifications as an outlet of the keeper: what is new in its store goes to the ways that its programs'
-settings name. As `loopcanary notify` does, but told by the keeper what runs, and when there may be news."""
+settings name. As `loopcanary notify` does, but the keeper says which programs run, and when there may
+be news."""
 
 from __future__ import annotations
 

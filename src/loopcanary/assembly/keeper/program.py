@@ -49,7 +49,7 @@ class StationsMaker(Protocol):
 
 class FlightLife:
     """See keeper.files.WatchedLife. One whose own drain takes its stalls is only seen to live; of one that
-    judges what has ended itself, hangs are told."""
+    judges ended stalls itself, hangs are still reported."""
 
     def __init__(
         self, file: flight.FlightFile, make_stations: StationsMaker, remove: Callable[[], object]
@@ -110,7 +110,7 @@ class FlightLife:
         header = self._file.header
         if self._ended_ns is not None or header.taken_by is not TakenBy.KEEPER or self._glances.is_closed():
             return
-        # It may have begun and ended before this keeper came: its reporters are told all the same.
+        # It may have begun and ended before this keeper came: its reporters still get it.
         if self._page is None and not self._opens_page():
             return
         self._take(header, now_ns, tells_hangs=False)
@@ -139,7 +139,7 @@ class FlightLife:
     # ---- stalls -----------------------------------------------------------------------------
 
     def _take(self, header: flight.FlightHeader, now_ns: int, *, tells_hangs: bool) -> int | None:
-        """Takes what has ended and tells hangs. When to look again."""
+        """Takes ended stalls and reports hangs. Returns when to look again."""
         marks = self._glances.marks()
         hangs_ns = self._tell_hangs(header, marks, now_ns) if tells_hangs else None
         ended = [mark for mark in marks if mark.state is SlotState.ENDED and mark.serial not in self._judged]

@@ -37,7 +37,7 @@ def start_in(file: FlightFile, session: Session, config: Config, *, last_ns: int
     told = Told(issue=found, thread=_THREAD, scene=None, told_ns=0)
     try:
         done = completed(told, session, 0, ())
-    except ValueError:  # the file tells what cannot be
+    except ValueError:  # the file holds impossible values
         return None
     assert isinstance(done, Startup)
     return done

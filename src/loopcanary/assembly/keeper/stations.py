@@ -47,7 +47,7 @@ class KeptSink:
         self.unstored: dict[str, Issue] = {}
         """By id; the latest state. Stalls are bounded by a flight file's slots, others by _UNSTORED_MAX."""
         self.going_on: dict[str, Stall] = {}
-        """By id: as they were told last."""
+        """By id: as they were last reported."""
 
     def put_session(self, session: Session) -> None:
         """StoreError."""
@@ -137,7 +137,7 @@ class KeptStations:
         self._owes_figures = False
         """They could not be stored."""
         self._told_before: dict[str, int] = {}
-        """Of stalls that went on when a keeper before told them: how long they had lasted, by id."""
+        """By id, how long stalls had lasted when an earlier keeper reported them while they went on."""
         self._boundary.call("store", self._recall, keep=True)
 
     def _say(self, who: str, complain: Callable[[str], object], line: str) -> None:
@@ -160,7 +160,7 @@ class KeptStations:
 
     @property
     def going_on(self) -> list[Stall]:
-        """Hangs, as they were told last."""
+        """Hangs, as they were last reported."""
         return [] if self.is_over else list(self._sink.going_on.values())
 
     # ---- stalls -----------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class KeptStations:
         return is_stored
 
     def only_going_on(self, serials: Collection[int]) -> None:
-        """Hangs but these are over, and are told by the program itself."""
+        """All other hangs are over, and the program reports them itself."""
         ids = {f"{self.session.id}-{serial}" for serial in serials}
         for over in self._sink.going_on.keys() - ids:
             self._sink.going_on.pop(over)
@@ -191,7 +191,7 @@ class KeptStations:
             self._pipeline.take_issue(start)
 
     def told_ns(self, serial: int) -> int | None:
-        """How long a stall that goes on had lasted when a keeper before told it; None: it was not told."""
+        """How long a stall that goes on had lasted when an earlier keeper reported it; None: none did."""
         return self._told_before.get(f"{self.session.id}-{serial}")
 
     def take_traces(self, now_ns: int, *, is_last: bool = False) -> int | None:
@@ -236,7 +236,7 @@ class KeptStations:
         return bool(self._boundary.call("store", _done(self._sink.put_unstored), keep=True))
 
     def close(self, session: Session) -> bool:
-        """The program has ended: the session is stored, and told. False where it could not be stored."""
+        """The program has ended: the session is stored and reported. False if it could not be stored."""
         session = replace(
             session,
             statistics=self._statistics(dict(session.statistics)),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _BUGS_SHOWN = 5
 _STEP_NS = 20_000_000
-"""The kernel tells when a process started to 10 ms."""
+"""The kernel's start times have steps of 10 ms."""
 _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 """As shells have them."""
 

@@ -75,7 +75,7 @@ def _tell_at_start(store: Store) -> None:
         return
     for line in (*sight.notices, *sight.trouble):
         refuse(line)
-    store.notices += sight.notices  # the pages tell them, too
+    store.notices += sight.notices  # the pages show them, too
 
 
 def _look(store: OneStore) -> Sight:

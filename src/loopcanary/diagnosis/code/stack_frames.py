@@ -11,7 +11,7 @@ from loopcanary.model import Frame, StackFrame
 
 
 class Role(Enum):
-    """Frames that tell what the frames inside them are for, however deep these go."""
+    """Frames that say what the frames inside them are for, at any depth."""
 
     IMPORT = "import"
     CHILD = "child"

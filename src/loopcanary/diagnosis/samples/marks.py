@@ -34,7 +34,7 @@ def in_file(seen: WeighedSample, *places: str) -> bool:
 
 
 def target_kind(seen: WeighedSample) -> TargetKind | None:
-    """What the system call works on; None where the kernel did not tell."""
+    """What the system call works on; None where the kernel did not say."""
     return None if seen.sample.target is None else seen.sample.target.kind
 
 

@@ -20,7 +20,7 @@ _EVENTS = {
     "signalfd": "event-signal",
 }
 _ANY_LIBRARYS = ("eventfd", "eventpoll", "io_uring")
-"""What libraries poll for whatever they wait for: a poll of one says nothing."""
+"""Libraries poll this for every wait: such a poll says nothing."""
 
 
 def outside_topic(explained: Sequence[WeighedSample]) -> tuple[str | None, tuple[Sentence, ...]]:

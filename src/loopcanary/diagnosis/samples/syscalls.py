@@ -81,7 +81,7 @@ STREAM_CALLS: frozenset[str] = READ_CALLS | WRITE_CALLS
 """Say nothing of what is behind the descriptor."""
 
 WAIT_CALLS: frozenset[str] = SELECT_CALLS | POLL_CALLS
-"""Waiting for readiness, of whatever the descriptor is."""
+"""Waiting for readiness of any descriptor."""
 
 
 def syscall_name(number: int | None, machine: str) -> str | None:

@@ -34,7 +34,7 @@ class SampleView:
     on_cpu: bool | None
     """Whether the thread ran; None: not known."""
     waits_unseen: bool
-    """Whether it may sleep in a call that the kernel did not name: frames and text must tell."""
+    """Whether it may sleep in a call that the kernel did not name: frames and text must show it."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

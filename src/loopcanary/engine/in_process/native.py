@@ -63,13 +63,13 @@ class NativeBackend(Recorder):
         begun: Recorder | None = None,
         has_keeper: bool = False,
     ) -> None:
-        """`begun`: it runs already, for a keeper, which may go on to tell hangs (`has_keeper`)."""
+        """`begun`: it runs already, for a keeper, which may go on to report hangs (`has_keeper`)."""
         super().__init__(native, config, folder=folder, session_id=session_id)
         self._open_flight = open_flight
         self._flight: OpenFlight | None = None
         self._begun = begun
         self.has_keeper = has_keeper
-        """One tells hangs."""
+        """A keeper reports hangs."""
         self._news = 0
         self._drain_tid = 0
         self._thread_names = ThreadNames()
@@ -119,7 +119,7 @@ class NativeBackend(Recorder):
         self.native.wake()
 
     def take(self) -> Sequence[StallEvidence]:
-        """Ended stalls, and each ANR once while it lasts, if no keeper tells it."""
+        """Ended stalls, and each ANR once while it lasts, if no keeper reports it."""
         taken: list[StallEvidence] = []
         if self._flight is None:
             return taken

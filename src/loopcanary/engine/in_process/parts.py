@@ -51,13 +51,13 @@ class Plugged(Protocol):
         """It is about to end. The drain's last work."""
 
     def close(self) -> None:
-        """All that they told was taken."""
+        """All that they reported was taken."""
 
     def forget(self) -> None:
         """In a forked child: they are the parent's."""
 
     def counts(self) -> dict[str, int]:
-        """What became of what they told."""
+        """What became of their reports."""
 
 
 class Engine(Protocol):

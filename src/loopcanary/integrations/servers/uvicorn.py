@@ -2,11 +2,11 @@
 that it waited for the loop.
 
 The engine times the answers of all servers in clear (native/core/answers/answers.h), but knows neither
-tasks nor routes: of uvicorn's requests on TCP it is told. Those behind TLS are timed here, and all of them
-where the engine is the portable one.
+tasks nor routes: uvicorn's requests on TCP are reported to it. Those behind TLS are timed here, and with the
+portable engine all of them.
 
 Handling begins with the first step of the request's task. What it waits for the loop later on, at its own
-awaits, is not told apart from its handling.
+awaits, counts as handling.
 """
 
 from __future__ import annotations

@@ -12,5 +12,5 @@ LagIssue = IssueFacts
 """An issue of more than one callback: every kind but stalls, a third party's too."""
 
 Issue = Stall | LagIssue
-"""The union of all issue types. `issue.kind` tells which one it is; all have id, session, pid, fingerprint,
+"""The union of all issue types. `issue.kind` says which one it is; all have id, session, pid, fingerprint,
 title, thread, loop, scene, cause, culprit, advice, stacks, began_wall_ns, duration_ns."""

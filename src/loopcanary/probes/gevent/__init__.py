@@ -1,7 +1,7 @@
 """The gevent probe: turns around the hub's wait, callbacks for what a greenlet does between two switches.
 
 The wait is hooked in the object that holds libev or libuv; where that cannot be done, prepare and check
-watchers of the loop do. Switches are told by greenlet's own trace function, in C
+watchers of the loop do. Switches come from greenlet's own trace function, in C
 (native/probes/gevent/tracer.c). Both are laid on a thread when its hub begins to run, or now, if it runs
 already.
 """

@@ -45,7 +45,7 @@ class GtkWindows:
                 trace = self._tracers.input(_KIND)
                 trace.handled(name, arrived_ns, begin_ns, end_ns, self._scene)
             self._look()
-        except Exception:  # noqa: BLE001 - the program's own handling goes on; what cannot be told is not told
+        except Exception:  # noqa: BLE001 - the program's own handling goes on; what fails is left out
             return
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ lies between two of these calls is work: a callback called "frame". The flip its
 events are the loop's: while a game looks for events its window answers, however long it draws nothing.
 
 One thread is watched, the one that flips. What each frame does is in `calls`; what is here is
-told only where there is something to tell. A frame comes after a wait, when none of our code is in
+called only where there is something to report. A frame comes after a wait, when none of our code is in
 the processor's cache: each line of Python would cost several times what it costs in a loop.
 """
 
@@ -69,7 +69,7 @@ class Beat:
         """Name, arrival, begin of the handling, of input that is being handled."""
         self._posted: dict[int, deque[int]] = {}
 
-    # ---- what the calls tell; see calls.GameCalls ------------------------------------------------
+    # ---- from the calls; see calls.GameCalls -----------------------------------------------------
 
     def began(self) -> None:
         """The first flip: from here on this thread is watched."""
@@ -122,7 +122,7 @@ class Beat:
             for name, arrived_ns, begin_ns in pending:
                 self._input.handled(name, arrived_ns, begin_ns, now_ns)
 
-    # ---- what the other stand-ins tell --------------------------------------------------------
+    # ---- from the other stand-ins -------------------------------------------------------------
 
     def posted(self, event_type: int) -> None:
         """The program itself has put an event into the queue. Any thread."""

@@ -1,7 +1,7 @@
 """The pygame probe: a game's frames from flip to flip, of pygame and pygame-ce.
 
 The functions of pygame that show a frame, look for events or wait get stand-ins, in their modules and
-wherever a module of the program has taken them by name. What they tell goes to `beat`.
+wherever a module of the program has taken them by name. They report to `beat`.
 """
 
 from __future__ import annotations

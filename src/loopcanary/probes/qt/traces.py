@@ -99,7 +99,7 @@ class QtTraces:
                 arrived_ns = self._stamps.arrival_ns(number, begin_ns)
                 said = f"{name}: {_NAMES.get(kind, kind)}"
                 self._tracers.input(KIND).handled(said, arrived_ns, begin_ns, end_ns, self._front.scene)
-        except Exception:  # noqa: BLE001 - the program's own handling goes on; what cannot be told is not told
+        except Exception:  # noqa: BLE001 - the program's own handling goes on; what fails is left out
             return
 
     def close(self) -> None:

@@ -19,8 +19,8 @@ LOOPS = (
 
 
 def event_places(told: Sequence[str]) -> tuple[int, int, int, int]:
-    """Of what Tcl says about an event (Misc._subst_format; 3.15 tells more than 3.14): how many, and the
-    places of the button's number, the time and the type; no number where one is not told."""
+    """Of what Tcl says about an event (Misc._subst_format; 3.15 gives more than 3.14): how many, and the
+    places of the button's number, the time and the type; no number where one is missing."""
     if not {"%b", "%t", "%T"} <= set(told):
         return 0, 0, 0, 0
     return len(told), told.index("%b"), told.index("%t"), told.index("%T")

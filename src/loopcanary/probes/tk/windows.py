@@ -95,7 +95,7 @@ class TkWindows:
     def _look(self, thread: _Thread, tk: Any) -> None:
         if self._windows is None:
             return
-        thread.is_sure = False  # also where this fails: the window is going, and the next may tell nothing
+        thread.is_sure = False  # also where this fails: the window is going, and the next call may fail
         front = _window_in_front(tk, thread.front)
         thread.is_sure = front is not None
         thread.front = front or thread.front

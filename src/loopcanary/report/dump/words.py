@@ -59,7 +59,7 @@ def _doing(thread: ThreadSight, threads: Mapping[int, ThreadSight]) -> str:
 def _condition(thread: ThreadSight) -> str | None:
     """What waits for a notice in a threading.Condition: `Queue.get`, `Event.wait`; None: nothing does.
 
-    The lock that such a thread sleeps on is the wait's own. That nobody is known to hold it says nothing.
+    The lock that such a thread sleeps on is the wait's own. That no holder is known says nothing.
     """
     frames = thread.stack.frames if thread.stack is not None else ()
     if thread.syscall not in _FUTEX or not frames or frames[0].qualname != "Condition.wait":

@@ -10,7 +10,7 @@ from loopcanary.words.text import printable
 
 _GAINS_MAX = 2
 _LEAST_NS = 1_000_000
-"""Estimates do not tell shorter delays apart."""
+"""Estimates are no finer than this."""
 _GAIN_LEAST = 0.05
 """A delay that changes by less is not worth a line."""
 
@@ -26,7 +26,7 @@ def gain_words(gains: Gains) -> Iterator[str]:
         yield f"p99 loop delay{on} {format_duration(gain.p99_ns)} -> {without}"
     if gains.waiting_ns is not None and gains.waiting_ns >= _LEAST_NS:
         at_a_time = round(gains.waiting_ns / gains.ended_ns) if gains.ended_ns else 0
-        # Their sum may be a multiple of the run's length, which nobody would believe.
+        # Their sum may be a multiple of the run's length, which is not believable.
         if at_a_time > 1:
             less, others = gains.ended_ns, f"{at_a_time:,} other callbacks at a time"
         else:

@@ -118,7 +118,7 @@ class Loops:
 
 
 def names(keys: Iterable[LoopKey]) -> dict[LoopKey, str]:
-    """Each loop's name for people: no longer than it must be to tell it from the others."""
+    """Each loop's name for people: no longer than it must be to differ from the others."""
     known = list(dict.fromkeys(keys))
     programs, threads = Counter(key.program for key in known), {key.thread for key in known}
     return {

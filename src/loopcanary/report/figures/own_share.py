@@ -17,7 +17,7 @@ _OF_NO_ONE_LINE = frozenset({Cause.CPU, Cause.BURST, Cause.HOST, Cause.GC, Cause
 
 
 def own_share(source: IssueStore, query: IssueQuery, fingerprint: str) -> float:
-    """The part of the time of a bug's stalls that its own line took, 0 to 1, as the latest of them tell."""
+    """The part of the time of a bug's stalls that its own line took, 0 to 1, from the latest of them."""
     found = of_type(Stall, source.issues(replace(query.stalls, fingerprint=fingerprint), _EXAMINED))
     whole_ns = sum(stall.duration_ns for stall in found)
     return sum(stall.duration_ns * own_part(stall) for stall in found) / whole_ns if whole_ns else 1.0

@@ -13,14 +13,14 @@ from loopcanary.report.figures.watched import Watched
 
 
 class Direction(Enum):
-    """What the two halves of the watched time tell."""
+    """What the two halves of the watched time show."""
 
     RISING = "rising"
     STEADY = "steady"
     """No change that chance alone would not make as well."""
     FALLING = "falling"
     TOO_FEW = "too few"
-    """So few that not even all of them in one half would tell anything."""
+    """So few that even all of them in one half would show nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

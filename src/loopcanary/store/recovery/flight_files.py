@@ -146,7 +146,7 @@ class _Visit(Generic[_R]):
                 self._folder.remove(name)
             return
         if name.endswith(SAVED) and self._is_in_memory(name):
-            return  # the file in memory tells more, and is dealt with by itself
+            return  # the file in memory has more, and is handled by itself
         try:
             remains = self._forensics.open(entry.path)
         except self._forensics.unreadable as error:
@@ -226,7 +226,7 @@ class _Visit(Generic[_R]):
             self._forensics.judge(found, session, header.clock, _final_state(found)) for found in evidence
         ]
         wanted = self._forensics.is_wanted
-        # What a process died of is told whatever it was.
+        # What a process died of is always reported.
         kept = [stall for stall in stalls if stall.state is StallState.KILLED or wanted(stall)]
         return session, kept, self._forensics.start(remains, session, last_sign_ns)
 

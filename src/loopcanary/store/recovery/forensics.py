@@ -112,7 +112,7 @@ class Forensics(Generic[_R]):
 
 
 def session_of(facts: dict[str, Any], header: Header) -> Session:
-    """The session as its process described it, or, before it came to that, as the header tells."""
+    """The session as its process described it, or, before it came to that, as the header says."""
     try:
         return from_wire(Session, facts)
     except WireError:

@@ -99,7 +99,7 @@ def alone(lock: Path) -> Iterator[None]:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """What tells this file from another one of the same name; None where there is none."""
+    """What makes this file different from another one of the same name; None where there is no file."""
     try:
         status = path.stat()
     except OSError:

@@ -54,7 +54,7 @@ _OTHER_TABLES = (
         version TEXT NOT NULL
     ) WITHOUT ROWID""",
     "CREATE INDEX sessions_by_time ON sessions (started_wall_ns)",
-    # What a session's frames, input and idle work tell while it runs; at its end they are in its payload.
+    # A session's figures of frames, input and idle work while it runs; at its end they are in its payload.
     """CREATE TABLE traces (
         session TEXT PRIMARY KEY,
         stored_wall_ns INTEGER NOT NULL,

@@ -114,7 +114,7 @@ def code_of(
 def holder_code(
     issue: Issue | None, source: IssueStore, tools: Tools, around: int = AROUND
 ) -> CodeView | None:
-    """The line of the thread that held the GIL or lock; None where nobody did, or it is not known."""
+    """The line of the thread that held the GIL or lock; None where no thread did, or it is not known."""
     if issue is None or issue.holder is None or issue.holder.culprit is None:
         return None
     return code_view(issue.holder.culprit, started_of(source, issue), tools.read_source, around)

@@ -154,7 +154,7 @@ def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_
 
 
 def spotlight(source: IssueStore, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
-    """The first bug, with its most telling facts."""
+    """The first bug, with its most important facts."""
     group = row.group
     worst = next(iter(of_type(Stall, [source.issue(group.worst_id)])), None)
     marks = source.marks(STALLS, [group.fingerprint])

@@ -41,7 +41,7 @@ class Branch:
     """A call that had not returned when its record ended."""
     in_app: bool = True
     is_ours: bool = False
-    """An import of loopcanary: nobody looks for that."""
+    """An import of loopcanary: of no interest."""
     inside: tuple[Branch, ...] = ()
 
     @property
