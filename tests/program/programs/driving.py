@@ -64,7 +64,8 @@ class Drive:
         sys.path.append(folder)
         gc.disable()  # collections come when `collection` says so
         truth = []
-        self._steps = self._all(names, self._prepared(names), truth, end)
+        prepared = self._prepared(names)  # freed when the loop has ended: that alone may take as long as a stall
+        self._steps = self._all(names, prepared, truth, end)
         self.go_on()
         run()
         Path(truth_file).write_text(json.dumps(truth))
