@@ -22,6 +22,7 @@ EVERY_PYTHON = {
     "engine": "threads, forks, exits and finalizers of the interpreter",
     "engine_facts": "asks the interpreter about itself",
     "keeper_native": "a type of the extension, and its threads beside forks and exits",
+    "locks": "reads coroutines of the interpreter, and asyncio's classes",
     "methods": "sys.monitoring, and profile functions before it",
     "native_walker": "reads the interpreter's structures",
     "packaging/test_install.py::test_the_c_core_loads_where_it_was_built": "the wheel is for this version",

@@ -284,6 +284,27 @@ _KINDS: dict[str, Any] = {
         identity="loopcanary.tracers.slow_methods:identity",
         fitted="loopcanary.tracers.slow_methods:fitted",
     ),
+    "deadlock": Kind(
+        "loopcanary.model.issues.locks:Deadlock",
+        words="deadlock",
+        list_words="deadlocks",
+        evidence="loopcanary.words.locks:of_deadlock",
+        parts=f"{_R}.locks:deadlock_parts",
+        title="loopcanary.words.locks:deadlock_words",
+        identity="loopcanary.tracers.locks.fitting:deadlock_identity",
+        fitted="loopcanary.tracers.locks.fitting:fitted_deadlock",
+    ),
+    "lock-leak": Kind(
+        "loopcanary.model.issues.locks:LockLeak",
+        words="lock not released",
+        list_words="locks not released",
+        evidence="loopcanary.words.locks:of_leak",
+        figures=f"{_R}.locks:leak_figures",
+        parts=f"{_R}.locks:leak_parts",
+        title="loopcanary.words.locks:leak_words",
+        identity="loopcanary.tracers.locks.fitting:leak_identity",
+        fitted="loopcanary.tracers.locks.fitting:fitted_leak",
+    ),
 }
 
 _CAUSES: dict[str, Any] = {

@@ -197,8 +197,18 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
     return (
         reporters,
         REGISTRY.interceptors,
-        _plugged_tracers(canary, {one.name: make for one, make in REGISTRY.plugged(TRACERS)}),
+        _plugged_tracers(
+            canary, {one.name: make for one, make in REGISTRY.plugged(TRACERS)} | _lock_tracer(canary.config)
+        ),
     )
+
+
+def _lock_tracer(config: Config) -> dict[str, Callable[[], Tracer]]:
+    if not config.locks:
+        return {}
+    from loopcanary.assembly.locks import lock_tracer
+
+    return {"locks": lambda: lock_tracer(config)}
 
 
 def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> Plugged:

@@ -42,6 +42,8 @@ def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str |
         return "there is no store that can be written"
     if (problem := place.no_interpreter()) is not None:
         return problem
+    if config.locks:
+        return "locks are traced in the program"
     tracer = next((one for one in REGISTRY.of(TRACERS) if not one.is_built_in), None)
     return None if tracer is None else f"the plugin {tracer.name} ({TRACERS}) runs in the program"
 

@@ -99,6 +99,7 @@ SETTINGS = (
         metavar="DURATION",
     ),
     Option("--methods-ring", "Memory for the last calls of a thread. Default: 8MiB.", metavar="SIZE"),
+    Option("--locks", "Find deadlocks of asyncio's tasks, and locks that are not released."),
     Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",

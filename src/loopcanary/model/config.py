@@ -135,6 +135,8 @@ class Config(_Frozen):
     32 MiB."""
     slow_method_ns: int = 700 * _MS
     """A longer stall whose calls were traced is a slow method, too."""
+    locks: bool = False
+    """Look for tasks of asyncio that wait for each other, and for locks of asyncio that are not released."""
     startup: bool = False
     """Record how the program starts, with every import; in children that start anew, too."""
     startup_cold_ns: int = 10 * _S

@@ -64,7 +64,9 @@ class Drive:
         sys.path.append(folder)
         gc.disable()  # collections come when `collection` says so
         truth = []
-        prepared = self._prepared(names)  # freed when the loop has ended: that alone may take as long as a stall
+        prepared = self._prepared(
+            names
+        )  # freed when the loop has ended: that alone may take as long as a stall
         self._steps = self._all(names, prepared, truth, end)
         self.go_on()
         run()

@@ -91,7 +91,7 @@ static bool scripted_waits_for(lc_frame_source *self, uint64_t thread_state, uin
 static lc_text scripted_text(lc_frame_source *self, uint64_t str_object)
 {
     (void)self;
-    return str_object ? (lc_text){"checkout", 8} : (lc_text){NULL, 0};
+    return str_object == 8 ? (lc_text){"mount", 5} : str_object ? (lc_text){"checkout", 8} : (lc_text){NULL, 0};
 }
 
 static lc_text scripted_kind_name(lc_frame_source *self, lc_work_kind kind)

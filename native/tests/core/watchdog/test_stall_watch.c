@@ -228,6 +228,26 @@ TEST(a_sample_of_a_callback_that_moved_on_is_dropped)
     end_work();
 }
 
+TEST(the_scene_of_a_stall_is_that_of_its_second_sample)
+{
+    begin_callback(7);
+    LC_STORE(s.lane->scene, 8);
+    age_callback(&s, 60);
+    look(&s);
+    lc_slot *it = slot(&s, 0);
+    CHECK(it->scene.bytes == 5);
+    LC_STORE(s.lane->scene, 9);
+    s.watchdog.watches[0].next_sample_ns = 0;
+    look(&s);
+    CHECK(LC_LOAD(it->sample_count) == 2 && it->scene.bytes == 8);
+    LC_STORE(s.lane->scene, 8);
+    s.watchdog.watches[0].next_sample_ns = 0;
+    look(&s);
+    CHECK(LC_LOAD(it->sample_count) == 3 && it->scene.bytes == 8);
+    LC_STORE(s.lane->scene, 0);
+    end_work();
+}
+
 TEST(a_long_stall_is_thinned_and_stays_covered)
 {
     begin_callback(7);

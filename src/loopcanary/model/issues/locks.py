@@ -1,0 +1,65 @@
+"""Tasks that wait for each other for ever, and locks that nothing will release (SEEDS row B5: the leaked
+barrier, behind which a thread looks idle)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.issues.reported import ReportedFacts
+from loopcanary.model.spelling import spelled
+from loopcanary.model.stack_frame import StackFrame
+
+WAITERS_MAX = 20
+"""The waiting tasks that are kept, the first in line first; `waiting` counts all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWait:
+    """A task that waits."""
+
+    task: str
+    """Its name."""
+    waits_for: str
+    """`Lock 'Bank.accounts'`, `the task Task-7`."""
+    holds: str | None = None
+    """What it holds, for which another one of a cycle waits; None: nothing, or it is waited for as a task."""
+    frames: tuple[StackFrame, ...] = ()
+    """Where it waits, innermost first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlock(ReportedFacts):
+    """Each task of a cycle waits for the next one, and the last for the first."""
+
+    kind = IssueKind("deadlock")
+    cycle: tuple[TaskWait, ...] = ()
+    """In the order in which they wait; begins with the task whose name sorts first."""
+    waiting: int = 0
+    """Other tasks that can go on only when one of these does."""
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        return tuple(one for wait in self.cycle for one in (wait.task, wait.waits_for))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockLeak(ReportedFacts):
+    """A lock whose holder has ended, or has lost it, without a release."""
+
+    kind = IssueKind("lock-leak")
+    primitive: str = ""
+    """`Lock 'Cache.lock'`."""
+    acquired_by: str = field(default="", metadata=spelled(name="holder"))
+    """The name of the task that acquired it."""
+    has_ended: bool = True
+    """The holder; False: it waits for the lock itself."""
+    acquired: tuple[StackFrame, ...] = ()
+    """Where it was acquired, innermost first."""
+    waiters: tuple[TaskWait, ...] = ()
+    waiting: int = 0
+    """How many tasks wait for it."""
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        return (self.primitive, self.acquired_by, *(wait.task for wait in self.waiters))

@@ -1,0 +1,77 @@
+"""Which tasks cannot go on, since each waits for another one of them. Pure: of views of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from loopcanary.tracers.locks.hooks import Primitive
+from loopcanary.tracers.locks.tasks import TaskView
+
+Views = Mapping[int, TaskView]
+"""By id of the task."""
+Holders = Callable[[Primitive], Iterable[int]]
+"""Ids of the tasks that hold it."""
+
+
+def holders_by_block(views: Views) -> dict[int, list[int]]:
+    """By id of the lock the ids of the tasks that have entered it by `async with`."""
+    found: dict[int, list[int]] = {}
+    for task, view in views.items():
+        for lock in view.holds:
+            found.setdefault(id(lock), []).append(task)
+    return found
+
+
+def stuck(views: Views, holders: Holders) -> dict[int, int]:
+    """Tasks that can never go on by what is known, each with one that it waits for and that cannot either.
+
+    A task is one of them while one of the tasks is that all have to end before it goes on, or while all
+    holders of the lock are that it waits for. (The greatest such set: what is left when all others have been
+    taken out.)
+    """
+    waits = {task: _waits_for(view, views, holders) for task, view in views.items()}
+    left = {task for task, (targets, _) in waits.items() if targets}
+    while gone := {task for task in left if not _is_stuck(*waits[task], left)}:
+        left -= gone
+    return {task: next(one for one in waits[task][0] if one in left) for task in left}
+
+
+def held_up(views: Views, holders: Holders, first: Iterable[int]) -> set[int]:
+    """These tasks, and all that can go on only when one of them does."""
+    waits = {task: _waits_for(view, views, holders) for task, view in views.items()}
+    found = set(first)
+    while more := {
+        task for task in waits.keys() - found if waits[task][0] and _is_stuck(*waits[task], found)
+    }:
+        found |= more
+    return found
+
+
+def _waits_for(view: TaskView, views: Views, holders: Holders) -> tuple[tuple[int, ...], bool]:
+    """Tasks, and whether all of them have to be stuck, or one is enough."""
+    if view.lock is not None:
+        return tuple(holders(view.lock)), True
+    return tuple(id(one) for one in view.tasks if id(one) in views), False
+
+
+def _is_stuck(targets: tuple[int, ...], needs_all: bool, left: set[int]) -> bool:
+    return all(one in left for one in targets) if needs_all else any(one in left for one in targets)
+
+
+def cycles(stuck_tasks: Mapping[int, int], name: Callable[[int], Any]) -> list[list[int]]:
+    """Each cycle once, in the order in which its tasks wait, from the task whose name sorts first."""
+    seen: set[int] = set()
+    found = []
+    for start in stuck_tasks:
+        way: list[int] = []
+        task = start
+        while task not in seen:
+            seen.add(task)
+            way.append(task)
+            task = stuck_tasks[task]
+        if task in way:
+            cycle = way[way.index(task) :]
+            first = min(range(len(cycle)), key=lambda index: name(cycle[index]))
+            found.append([*cycle[first:], *cycle[:first]])
+    return found

@@ -1,0 +1,131 @@
+"""Tasks, locks and stacks in the words of reports."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskWait
+from loopcanary.model.stack_frame import StackFrame
+from loopcanary.tracers.locks.hooks import ACQUIRES, HOOKS_FILE, Primitive
+from loopcanary.tracers.locks.tasks import TaskView, frames
+from loopcanary.tracers.locks.watch import Cycle, Leak
+
+_FRAMES_MAX = 20
+_ASYNCIO = asyncio.__file__.rpartition("__init__")[0]
+_PLUMBING = (HOOKS_FILE, contextlib.__file__)
+_IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
+_WAITED_FOR = "A task that is waited for must not wait for the one that waits"
+_BLOCK = "Use `async with`: it releases also where the code between raises, is cancelled or returns"
+_TWICE = "It is not reentrant: call what needs it before it is acquired, or leave it to the caller"
+
+Owns = Callable[[str], bool]
+"""Whether a file is the program's own code."""
+
+
+def deadlock(cycle: Cycle, began_wall_ns: int, loop: Any, owns: Owns) -> Deadlock:
+    """The issue of a cycle."""
+    views = cycle.views
+    waits = []
+    for view, before, after in zip(views, (views[-1], *views), (*views[1:], views[0]), strict=False):
+        waits.append(
+            TaskWait(
+                task=view.task.get_name(),
+                waits_for=_waited(view, after),
+                holds=None if before.lock is None else lock_words(before.lock, [before, view]),
+                frames=stack(view, owns),
+            )
+        )
+    is_own = len(views) == 1
+    by_locks = any(view.lock is not None for view in views)
+    return Deadlock(
+        began_wall_ns=began_wall_ns,
+        duration_ns=cycle.waited_ns,
+        loop=loop_kind(loop),
+        cycle=tuple(waits),
+        waiting=cycle.waiting,
+        advice=(_TWICE if is_own else _IN_TURN) if by_locks else _WAITED_FOR,
+    )
+
+
+def lock_leak(leak: Leak, began_wall_ns: int, loop: Any, owns: Owns) -> LockLeak:
+    """The issue of a lock that was not released."""
+    return LockLeak(
+        began_wall_ns=began_wall_ns,
+        duration_ns=leak.waited_ns,
+        loop=loop_kind(loop),
+        primitive=lock_words(leak.lock, leak.waiters),
+        acquired_by=leak.note.name,
+        has_ended=leak.has_ended,
+        acquired=tuple(_stack(((code, line) for code, line in leak.note.frames), owns)),
+        waiters=tuple(
+            TaskWait(
+                task=view.task.get_name(),
+                waits_for=lock_words(leak.lock, [view]),
+                frames=stack(view, owns),
+            )
+            for view in leak.waiters[:WAITERS_MAX]
+        ),
+        waiting=len(leak.waiters),
+        advice=_BLOCK,
+    )
+
+
+def loop_kind(loop: Any) -> str:
+    """As lanes call it."""
+    return "uvloop" if type(loop).__module__.partition(".")[0] == "uvloop" else "asyncio"
+
+
+def _waited(view: TaskView, after: TaskView) -> str:
+    if view.lock is not None:
+        return lock_words(view.lock, [view, after])
+    return "itself" if after is view else f"the task {after.task.get_name()}"
+
+
+def lock_words(lock: Primitive, views: Iterable[TaskView]) -> str:
+    """`Lock 'Bank.accounts'`: by the first name that one of the tasks' frames has for it."""
+    kind = type(lock).__name__
+    for view in views:
+        for frame in frames(view.task):
+            if not _is_plumbing(frame.f_code) and (name := _name_in(frame, lock)) is not None:
+                return f"{kind} '{name}'"
+    return kind
+
+
+def _name_in(frame: FrameType, lock: Primitive) -> str | None:
+    for name, value in frame.f_locals.items():
+        if value is lock:
+            return name
+        attributes = value.__dict__ if type(value).__dict__.get("__dict__") is not None else None
+        if type(attributes) is dict:
+            for attribute, inside in tuple(attributes.items()):
+                if inside is lock:
+                    return f"{type(value).__name__}.{attribute}"
+    return next((name for name, value in tuple(frame.f_globals.items()) if value is lock), None)
+
+
+def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
+    """Where the task waits, without what asyncio does there."""
+    return tuple(_stack(((frame.f_code, frame.f_lineno or 0) for frame in frames(view.task)), owns))
+
+
+def _stack(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[StackFrame]:
+    shown = 0
+    for code, line in places:
+        if shown < _FRAMES_MAX and not _is_plumbing(code):
+            shown += 1
+            yield StackFrame(
+                function=code.co_name,
+                qualname=code.co_qualname,
+                file=code.co_filename,
+                line=line,
+                in_app=owns(code.co_filename),
+            )
+
+
+def _is_plumbing(code: CodeType) -> bool:
+    file = code.co_filename
+    return code in ACQUIRES or file in _PLUMBING or file.startswith(_ASYNCIO)

@@ -1,0 +1,175 @@
+"""What is put into asyncio's locks: a word when one has to be waited for, and a note of each `acquire()`.
+
+`async with lock` needs no note: while its block runs, the lock's `__aexit__` lies on the coroutine's value
+stack, where `tasks` finds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from types import CodeType, FrameType
+from typing import Any
+
+Primitive = asyncio.Lock | asyncio.Semaphore
+PLAIN: tuple[type[Any], ...] = (asyncio.Lock, asyncio.Semaphore, asyncio.BoundedSemaphore)
+"""Of other classes below these the program may have changed what acquires."""
+_UNCHANGED = PLAIN[:2]
+"""Those that do not change what releases."""
+ACQUIRES: frozenset[CodeType] = frozenset((asyncio.Lock.acquire.__code__, asyncio.Semaphore.acquire.__code__))
+"""The code that waits."""
+HOOKS_FILE = __file__
+_FRAMES_MAX = 16
+_NOTES_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Acquisition:
+    """An `acquire()` without `async with`."""
+
+    task: weakref.ref[Any]
+    name: str
+    frames: tuple[tuple[CodeType, int], ...]
+    """Code and line, innermost first."""
+
+
+class LockHooks:
+    """The hooks in asyncio's classes. They stay callable when they are taken out: the program may have kept
+    one, as each Condition does."""
+
+    def __init__(
+        self, contended: Callable[[Primitive], object], failed: Callable[[Exception], object]
+    ) -> None:
+        """`contended`: called on the loop's thread when a task is about to wait; `failed`: with what a hook
+        of ours raised; it takes them out."""
+        self._contended = contended
+        self._failed = failed
+        self._is_on = False
+        self._notes: weakref.WeakKeyDictionary[Primitive, list[Acquisition]] = weakref.WeakKeyDictionary()
+        self._put: list[tuple[type[Any], str, Any, Any]] = []
+
+    def notes(self, lock: Primitive) -> tuple[Acquisition, ...]:
+        """Those that were not released yet, the oldest first."""
+        return tuple(self._notes.get(lock, ()))
+
+    def put_in(self) -> None:
+        """The thread that starts the engine."""
+        self._is_on = True
+        for kind in (asyncio.Lock, asyncio.Semaphore):
+            acquire, release, enter = kind.acquire, kind.release, kind.__aenter__
+            entering = self._entering_lock if kind is asyncio.Lock else self._entering_semaphore
+            self._set(kind, "acquire", self._noting(acquire))
+            self._set(kind, "release", self._releasing(release))
+            self._set(kind, "__aenter__", wraps(enter)(entering(acquire, enter)))
+            self._set(kind, "__aexit__", wraps(kind.__aexit__)(_leaving(release)))
+
+    def take_out(self) -> None:
+        """Any thread. What the program has put over a hook stays."""
+        self._is_on = False
+        for kind, name, ours, before in reversed(self._put):
+            if kind.__dict__.get(name) is ours:
+                if before is None:
+                    delattr(kind, name)
+                else:
+                    setattr(kind, name, before)
+        self._put.clear()
+        self._notes.clear()
+
+    def _set(self, kind: type[Any], name: str, hook: Any) -> None:
+        self._put.append((kind, name, hook, kind.__dict__.get(name)))
+        setattr(kind, name, hook)
+
+    def _noting(self, original: Any) -> Any:
+        @wraps(original)
+        async def acquire(lock: Any) -> Any:
+            if self._is_on and lock.locked():
+                self._tell(self._contended, lock)
+            result = await original(lock)
+            if self._is_on:
+                self._tell(self._note, lock)
+            return result
+
+        return acquire
+
+    def _releasing(self, original: Any) -> Any:
+        @wraps(original)
+        def release(lock: Any) -> Any:
+            if self._notes:
+                self._tell(self._forget, lock)
+            return original(lock)
+
+        return release
+
+    def _entering_lock(self, acquire: Any, original: Any) -> Any:
+        """No coroutine of its own: it costs less than the original, which pays for the test. What it leaves
+        out is the note, and that `as` gives None: it is True."""
+        lock: Any = asyncio.Lock
+
+        def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
+            if type(self_) is not lock:
+                return original(self_)
+            if self_._locked:
+                self._tell(self._contended, self_)
+            return acquire(self_)
+
+        return __aenter__
+
+    def _entering_semaphore(self, acquire: Any, original: Any) -> Any:
+        """As of a lock."""
+
+        def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
+            if type(self_) not in PLAIN:
+                return original(self_)
+            if not self_._value:
+                self._tell(self._contended, self_)
+            return acquire(self_)
+
+        return __aenter__
+
+    def _tell(self, call: Callable[[Primitive], object], lock: Primitive) -> None:
+        try:
+            call(lock)
+        except Exception as error:  # noqa: BLE001 - the program's own work goes on
+            self._failed(error)
+
+    def _note(self, lock: Primitive) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            frames = _frames(sys._getframe(3), getattr(task.get_coro(), "cr_code", None))
+            note = Acquisition(weakref.ref(task), task.get_name(), frames)
+            self._notes.setdefault(lock, []).append(note)
+            del self._notes[lock][:-_NOTES_MAX]
+
+    def _forget(self, lock: Primitive) -> None:
+        """Of the releasing task's acquisitions the last; without one, the oldest of all."""
+        notes = self._notes.get(lock)
+        if notes:
+            task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
+            own = [note for note in notes if note.task() is task]
+            notes.remove(own[-1] if own else notes[0])
+            if not notes:
+                del self._notes[lock]
+
+
+def _leaving(release: Any) -> Any:
+    """Past the hook in `release`: what was entered left no note."""
+
+    async def __aexit__(self: Any, _kind: Any, _error: Any, _trace: Any) -> None:  # noqa: N807 - its name
+        if type(self) in _UNCHANGED:
+            release(self)
+        else:
+            self.release()
+
+    return __aexit__
+
+
+def _frames(frame: FrameType | None, outermost: CodeType | None) -> tuple[tuple[CodeType, int], ...]:
+    found: list[tuple[CodeType, int]] = []
+    while frame is not None and len(found) < _FRAMES_MAX:
+        found.append((frame.f_code, frame.f_lineno or 0))
+        frame = None if frame.f_code is outermost else frame.f_back
+    return tuple(found)

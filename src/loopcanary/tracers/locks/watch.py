@@ -1,0 +1,226 @@
+"""Looks at the locks of one loop for which tasks wait, on the loop's own thread: once a second while there
+are any, and at tasks only where the same one has been the first in line for 3 s.
+
+After the check of Android's leaked barriers: that the look is a callback of the loop shows that the loop is
+healthy, and nothing is acquired, queued or woken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, stuck
+from loopcanary.tracers.locks.hooks import Acquisition, Primitive
+from loopcanary.tracers.locks.tasks import TaskView, knows, releases, view_of
+
+EVERY_S = 1.0
+SUSPECT_NS = 3_000_000_000
+LEAK_NS = 7_500_000_000
+SEMAPHORE_LEAK_NS = 30_000_000_000
+"""Permits are handed on more often than locks are."""
+_EXAMINED_AT_NS = (SUSPECT_NS, LEAK_NS, SEMAPHORE_LEAK_NS)
+"""How long the first in line has waited when tasks are looked at: a look at all of them is not cheap."""
+_SLICE_NS = 500_000
+"""Of the loop's time at once."""
+_CHECKS = 3
+
+
+@dataclass(slots=True)
+class Queue:
+    """A lock for which tasks wait."""
+
+    lock: weakref.ref[Primitive]
+    first: Any = None
+    """The future of the task that is first in line."""
+    since_ns: int = 0
+    checks: int = 0
+    examined: int = 0
+    """How often its tasks were looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Tasks of which each waits for the next."""
+
+    views: tuple[TaskView, ...]
+    waiting: int
+    """Other tasks that cannot go on."""
+    waited_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A lock that nobody will release."""
+
+    lock: Primitive
+    note: Acquisition
+    has_ended: bool
+    waiters: tuple[TaskView, ...]
+    waited_ns: int
+
+
+class LockReceiver(Protocol):
+    """Gets what was found, on the loop's thread."""
+
+    def cycle(self, loop: Any, cycle: Cycle) -> None:
+        """Once for the same tasks."""
+
+    def leak(self, loop: Any, leak: Leak) -> None:
+        """Once for the same acquisition."""
+
+
+@dataclass(slots=True)
+class LoopWatch:
+    """The locks of one loop. Its own thread only. What raises is the caller's to catch."""
+
+    loop: Callable[[], Any]
+    """A weak reference: the loop keeps its watch alive, and not the other way round."""
+    notes: Callable[[Primitive], tuple[Acquisition, ...]]
+    found: LockReceiver
+    contain: Callable[[Callable[[], object]], object]
+    """Calls a function, so that nothing gets out."""
+    now_ns: Callable[[], int]
+    is_on: bool = True
+    _queues: dict[int, Queue] = field(default_factory=dict)
+    _timer: Any = None
+    _told: set[object] = field(default_factory=set)
+
+    def contended(self, lock: Primitive) -> None:
+        """A task is about to wait for it."""
+        if id(lock) not in self._queues:
+            self._queues[id(lock)] = Queue(weakref.ref(lock))
+            if self._timer is None:
+                self._timer = self.loop().call_later(EVERY_S, self._tick)
+
+    def stop(self) -> None:
+        """Looks no more; a timer that is set does nothing. Any thread."""
+        self.is_on = False
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self.is_on:
+            self.contain(self._look)
+
+    def _look(self) -> None:
+        now_ns = self.now_ns()
+        suspects = [queue for queue in list(self._queues.values()) if self._is_suspect(queue, now_ns)]
+        if suspects:
+            self._continue(self._examined(suspects))
+        elif self._queues:
+            self._timer = self.loop().call_later(EVERY_S, self._tick)
+
+    def _is_suspect(self, queue: Queue, now_ns: int) -> bool:
+        lock = queue.lock()
+        first = None if lock is None else first_in_line(lock)
+        if lock is None or first is None:
+            self._queues = {key: one for key, one in self._queues.items() if one is not queue}
+            return False
+        if first is not queue.first:
+            queue.first, queue.since_ns, queue.checks, queue.examined = first, now_ns, 0, 0
+            return False
+        queue.checks += 1
+        if queue.checks < _CHECKS or queue.examined >= len(_EXAMINED_AT_NS):
+            return False
+        is_due = now_ns - queue.since_ns >= _EXAMINED_AT_NS[queue.examined]
+        queue.examined += is_due
+        return is_due
+
+    def _continue(self, work: Iterator[None]) -> None:
+        """A slice of it; the rest in later turns."""
+        until_ns = self.now_ns() + _SLICE_NS
+        for _ in work:
+            if self.now_ns() >= until_ns:
+                self.loop().call_soon(self.contain, lambda: self._continue(work))
+                return
+        if self.is_on and self._queues:
+            self._timer = self.loop().call_later(EVERY_S, self._tick)
+
+    def _examined(self, suspects: list[Queue]) -> Iterator[None]:
+        views: dict[int, TaskView] = {}
+        for task in asyncio.all_tasks(self.loop()):
+            views[id(task)] = view_of(task)
+            yield
+        entered = holders_by_block(views)
+        yield from self._cycles(views, entered, suspects)
+        for queue in suspects:
+            self._leaks(queue, views, entered)
+            yield
+
+    def _cycles(
+        self, views: dict[int, TaskView], entered: dict[int, list[int]], suspects: list[Queue]
+    ) -> Iterator[None]:
+        waits = stuck(views, lambda lock: entered.get(id(lock)) or self._by_note(lock, views))
+        yield
+        for cycle in cycles(waits, lambda task: (views[task].task.get_name(), task)):
+            members = tuple(views[task] for task in cycle)
+            key = frozenset(id(one.future) for one in members)
+            if key not in self._told and all(map(_is_unchanged, members)):
+                self._told.add(key)
+                locks = {id(one.lock) for one in members}
+                waited_ns = [self.now_ns() - one.since_ns for one in suspects if id(one.lock()) in locks]
+                others = len(waits) - len(members)
+                self.found.cycle(self.loop(), Cycle(members, others, max(waited_ns, default=0)))
+
+    def _by_note(self, lock: Primitive, views: dict[int, TaskView]) -> list[int]:
+        """The task that called `acquire()`. Of a semaphore any task may give a permit back, and one that
+        waits for the lock itself may wait for another one to release it: neither is said to hold it."""
+        notes = self.notes(lock)
+        task = notes[-1].task() if notes and isinstance(lock, asyncio.Lock) else None
+        view = None if task is None else views.get(id(task))
+        return [] if view is None or view.lock is lock else [id(task)]
+
+    def _leaks(self, queue: Queue, views: dict[int, TaskView], entered: dict[int, list[int]]) -> None:
+        lock, now_ns = queue.lock(), self.now_ns()
+        if lock is None or entered.get(id(lock)) or first_in_line(lock) is not queue.first:
+            return
+        notes = self.notes(lock)
+        waited_ns = now_ns - queue.since_ns
+        is_lock = isinstance(lock, asyncio.Lock)
+        if not notes or waited_ns < (LEAK_NS if is_lock else SEMAPHORE_LEAK_NS):
+            return
+        alive = [task for note in notes if (task := note.task()) is not None and not task.done()]
+        waiters = tuple(view for view in views.values() if view.lock is lock)
+        waits_itself = is_lock and any(view.task in alive for view in waiters)
+        if alive and not waits_itself:
+            return
+        idle = held_up(views, lambda one: entered.get(id(one), ()), [id(view.task) for view in waiters])
+        others = [view for task, view in views.items() if task not in idle]
+        if self._is_passed_on(lock, others, has_ended=not alive):
+            return
+        note = notes[-1]
+        if id(note) not in self._told:
+            self._told.add(id(note))
+            order = {id(future): place for place, future in enumerate(lock._waiters or ())}
+            waiters = tuple(sorted(waiters, key=lambda view: order.get(id(view.future), len(order))))
+            self.found.leak(self.loop(), Leak(lock, note, not alive, waiters, waited_ns))
+
+    def _is_passed_on(self, lock: Primitive, others: list[TaskView], *, has_ended: bool) -> bool:
+        """Whether something else may release it: a timer, or the end of a task; where it is no lock whose
+        holder has ended, also a task that knows it. `others`: tasks that do not wait for it."""
+        timers = [
+            getattr(timer, "_callback", None) for timer in getattr(self.loop(), "_scheduled", None) or ()
+        ]
+        at_ends = [one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ()]
+        if any(releases(callback, lock) for callback in (*timers, *at_ends)):
+            return True
+        if has_ended and isinstance(lock, asyncio.Lock):
+            return False
+        return any(knows(view.task, lock) for view in others)
+
+
+def first_in_line(lock: Primitive) -> Any:
+    """The future of the first task that waits for it; None: none does, or it can be had."""
+    if not lock.locked():
+        return None
+    waiters = lock._waiters
+    return next((one for one in tuple(waiters or ()) if not one.done()), None)
+
+
+def _is_unchanged(view: TaskView) -> bool:
+    """It has not run since it was looked at."""
+    future = getattr(view.task, "_fut_waiter", None)
+    return future is not None and future is view.future and not view.task.done()

@@ -1,0 +1,83 @@
+"""Runs a program of asyncio in virtual time, and gives what the tracer of locks reports of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from loopcanary.tracers.locks.tracer import LockTracer
+
+Story = Callable[[], Awaitable[object]]
+
+
+class _Selector:
+    """Does not sleep: moves the clock of its loop."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.now = 0.0
+
+    def select(self, timeout: float | None) -> Any:
+        self.now += max(timeout or 0, 0)
+        return self._real.select(0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Time passes only while it waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = _Selector(self._selector)
+
+    def time(self) -> float:
+        return self._selector.now
+
+
+class Desk:
+    """What was reported; an error of the tracer's is one of the test's."""
+
+    def __init__(self) -> None:
+        self.issues: list[Any] = []
+        self.errors: list[Exception] = []
+
+    def report(self, issue: Any) -> bool:
+        self.issues.append(issue)
+        return True
+
+    def failed(self, error: Exception) -> None:
+        self.errors.append(error)
+
+
+def reported(story: Story, seconds: float = 60) -> list[Any]:
+    """The issues of a story that has this long."""
+    desk, loop = Desk(), VirtualLoop()
+    tracer = LockTracer(lambda file: file.startswith(_HERE), now_ns=lambda: int(loop.time() * 1e9))
+    tracer.init(desk)
+    tracer.start()
+
+    async def main() -> None:
+        task = asyncio.create_task(_run(story), name="main")
+        await asyncio.sleep(seconds)
+        task.cancel()
+
+    try:
+        loop.run_until_complete(main())
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+    finally:
+        tracer.stop()
+        loop.close()
+    assert desk.errors == []
+    return desk.issues
+
+
+async def _run(story: Story) -> None:
+    await story()
+
+
+_HERE = __file__.rpartition("/")[0]

@@ -1,0 +1,481 @@
+"""Deadlocks and leaks that are found, and what is none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from loopcanary.tracers.locks import hooks
+
+from .stories import reported
+
+
+class Bank:
+    def __init__(self):
+        self.accounts, self.ledger, self.audit = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
+
+    async def moves(self, first, second):
+        async with first:
+            await asyncio.sleep(0.1)
+            async with second:
+                pass
+
+
+def spawn(coroutine, name):
+    return asyncio.create_task(coroutine, name=name)
+
+
+async def ends(*coroutines):
+    """They end, in whatever way."""
+    await asyncio.gather(*coroutines, return_exceptions=True)
+
+
+# ---- tasks that wait for each other -------------------------------------------------------------
+
+
+async def opposite_order():
+    bank = Bank()
+    await ends(
+        spawn(bank.moves(bank.accounts, bank.ledger), "pay"),
+        spawn(bank.moves(bank.ledger, bank.accounts), "refund"),
+    )
+
+
+async def three_in_a_circle():
+    bank = Bank()
+    locks = (bank.accounts, bank.ledger, bank.audit)
+    await ends(*(spawn(bank.moves(locks[n], locks[(n + 1) % 3]), f"step-{n}") for n in range(3)))
+
+
+async def by_acquire():
+    one, other = asyncio.Lock(), asyncio.Lock()
+
+    async def takes(first, second):
+        await first.acquire()
+        await asyncio.sleep(0.1)
+        await second.acquire()
+
+    await ends(spawn(takes(one, other), "a"), spawn(takes(other, one), "b"))
+
+
+async def nested_block():
+    lock = asyncio.Lock()
+
+    async def inner():
+        async with lock:
+            pass
+
+    async def outer():
+        async with lock:
+            await inner()
+
+    await spawn(outer(), "outer")
+
+
+async def through_a_context_manager():
+    one, other = asyncio.Lock(), asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def opened(lock):
+        async with lock:
+            yield
+
+    async def works(first, second):
+        async with opened(first):
+            await asyncio.sleep(0.1)
+            async with opened(second):
+                pass
+
+    await ends(spawn(works(one, other), "a"), spawn(works(other, one), "b"))
+
+
+async def in_an_exit_stack():
+    one, other = asyncio.Lock(), asyncio.Lock()
+
+    async def works(first, second):
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(first)
+            await asyncio.sleep(0.1)
+            await stack.enter_async_context(second)
+
+    await ends(spawn(works(one, other), "a"), spawn(works(other, one), "b"))
+
+
+async def a_child_needs_the_parents_lock():
+    lock = asyncio.Lock()
+
+    async def child():
+        async with lock:
+            pass
+
+    async def parent():
+        async with lock:
+            await spawn(child(), "child")
+
+    await spawn(parent(), "parent")
+
+
+async def a_group_needs_the_parents_lock():
+    lock = asyncio.Lock()
+
+    async def child():
+        async with lock:
+            pass
+
+    async def parent():
+        async with lock, asyncio.TaskGroup() as group:
+            group.create_task(child(), name="child")
+
+    await spawn(parent(), "parent")
+
+
+async def gather_inside_the_lock():
+    lock = asyncio.Lock()
+
+    async def child():
+        async with lock:
+            pass
+
+    async def parent():
+        async with lock:
+            await asyncio.gather(spawn(child(), "child"), asyncio.sleep(1))
+
+    await spawn(parent(), "parent")
+
+
+async def wait_inside_the_lock():
+    lock = asyncio.Lock()
+
+    async def child():
+        async with lock:
+            pass
+
+    async def parent():
+        async with lock:
+            await asyncio.wait([spawn(child(), "child")])
+
+    await spawn(parent(), "parent")
+
+
+async def semaphores():
+    one, other = asyncio.Semaphore(1), asyncio.BoundedSemaphore(1)
+
+    async def works(first, second):
+        async with first:
+            await asyncio.sleep(0.1)
+            async with second:
+                pass
+
+    await ends(spawn(works(one, other), "a"), spawn(works(other, one), "b"))
+
+
+async def a_conditions_lock():
+    condition, lock = asyncio.Condition(), asyncio.Lock()
+
+    async def tells():
+        async with lock:
+            await asyncio.sleep(0.1)
+            async with condition:
+                condition.notify_all()
+
+    async def waits():
+        async with condition:
+            await asyncio.sleep(0.1)
+            async with lock:
+                pass
+
+    await ends(spawn(tells(), "tells"), spawn(waits(), "waits"))
+
+
+@pytest.mark.parametrize(
+    ("story", "tasks"),
+    [
+        (opposite_order, ["pay", "refund"]),
+        (three_in_a_circle, ["step-0", "step-1", "step-2"]),
+        (by_acquire, ["a", "b"]),
+        (nested_block, ["outer"]),
+        (through_a_context_manager, ["a", "b"]),
+        (in_an_exit_stack, ["a", "b"]),
+        (a_child_needs_the_parents_lock, ["child", "parent"]),
+        (a_group_needs_the_parents_lock, ["child", "parent"]),
+        (gather_inside_the_lock, ["child", "parent"]),
+        (wait_inside_the_lock, ["child", "parent"]),
+        (semaphores, ["a", "b"]),
+        (a_conditions_lock, ["tells", "waits"]),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_deadlock_is_found_once(story, tasks):
+    (issue,) = reported(story)
+    assert issue.kind.value == "deadlock"
+    assert [wait.task for wait in issue.cycle] == tasks
+    assert all(wait.frames and wait.frames[0].in_app for wait in issue.cycle)
+
+
+def test_a_deadlock_says_who_holds_what():
+    (issue,) = reported(opposite_order)
+    first, second = issue.cycle
+    assert (first.holds, first.waits_for) == ("Lock 'Bank.accounts'", "Lock 'Bank.ledger'")
+    assert (second.holds, second.waits_for) == ("Lock 'Bank.ledger'", "Lock 'Bank.accounts'")
+    assert first.frames[0].qualname == "Bank.moves"
+
+
+# ---- locks that are not released ----------------------------------------------------------------
+
+
+async def raises():
+    lock = asyncio.Lock()
+
+    async def fails():
+        await lock.acquire()
+        raise ValueError
+
+    async def reads():
+        async with lock:
+            pass
+
+    await ends(spawn(fails(), "fails"))
+    await ends(spawn(reads(), "reads"), spawn(reads(), "reads too"))
+
+
+async def returns_early():
+    lock = asyncio.Lock()
+
+    async def first():
+        await lock.acquire()
+
+    await spawn(first(), "first")
+    async with lock:
+        pass
+
+
+async def is_cancelled():
+    lock = asyncio.Lock()
+
+    async def works():
+        await lock.acquire()
+        await asyncio.sleep(100)
+        lock.release()
+
+    task = spawn(works(), "works")
+    await asyncio.sleep(0.1)
+    task.cancel()
+    async with lock:
+        pass
+
+
+async def forgets_in_a_loop():
+    lock = asyncio.Lock()
+
+    async def works():
+        for number in (1, 0, 1):
+            await lock.acquire()
+            if not number:
+                continue
+            lock.release()
+
+    await spawn(works(), "works")
+
+
+async def loses_all_permits():
+    permits = asyncio.Semaphore(2)
+
+    async def fails():
+        await permits.acquire()
+        raise ValueError
+
+    async def waits():
+        async with permits:
+            pass
+
+    await ends(spawn(fails(), "one"), spawn(fails(), "two"))
+    await spawn(waits(), "waits")
+
+
+@pytest.mark.parametrize(
+    ("story", "holder", "has_ended"),
+    [
+        (raises, "fails", True),
+        (returns_early, "first", True),
+        (is_cancelled, "works", True),
+        (forgets_in_a_loop, "works", False),
+        (loses_all_permits, "two", True),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_lock_that_is_not_released_is_found_once(story, holder, has_ended):
+    (issue,) = reported(story)
+    assert issue.kind.value == "lock-leak"
+    assert (issue.acquired_by, issue.has_ended) == (holder, has_ended)
+    assert issue.acquired[0].in_app
+    assert issue.waiting == len(issue.waiters) > 0
+
+
+def test_a_leak_is_found_after_eight_seconds():
+    assert reported(raises, 7) == []
+    (issue,) = reported(raises, 10)
+    assert 7e9 <= issue.duration_ns <= 9e9
+    assert [wait.task for wait in issue.waiters] == ["reads", "reads too"]
+
+
+# ---- what is none -------------------------------------------------------------------------------
+
+
+async def a_busy_lock():
+    lock = asyncio.Lock()
+
+    async def works():
+        for _ in range(20):
+            async with lock:
+                await asyncio.sleep(1)
+
+    await ends(*(works() for _ in range(5)))
+
+
+async def a_slow_holder():
+    lock = asyncio.Lock()
+
+    async def works():
+        async with lock:
+            await asyncio.sleep(50)
+
+    await ends(works(), works())
+
+
+async def a_slow_holder_by_acquire():
+    lock = asyncio.Lock()
+
+    async def works():
+        await lock.acquire()
+        try:
+            await asyncio.sleep(50)
+        finally:
+            lock.release()
+
+    await ends(works(), works())
+
+
+async def a_consumer():
+    queue = asyncio.Queue()
+
+    async def puts():
+        await asyncio.sleep(50)
+        await queue.put(1)
+
+    await ends(queue.get(), puts(), asyncio.Event().wait())
+
+
+async def a_condition_without_news():
+    condition = asyncio.Condition()
+
+    async def waits():
+        async with condition:
+            await condition.wait()
+
+    await ends(waits(), waits())
+
+
+async def a_rate_limiter():
+    permits = asyncio.Semaphore(1)
+
+    async def asks():
+        await permits.acquire()
+        asyncio.get_running_loop().call_later(40, permits.release)
+
+    await ends(asks(), asks())
+
+
+async def a_bounded_spawn():
+    permits = asyncio.Semaphore(2)
+
+    async def job():
+        await asyncio.sleep(45)
+
+    for _ in range(4):
+        await permits.acquire()
+        asyncio.create_task(job()).add_done_callback(lambda _: permits.release())
+
+
+async def a_gate():
+    """A lock that one task acquires and another one releases."""
+    gate = asyncio.Lock()
+    await gate.acquire()
+
+    async def opens():
+        await asyncio.sleep(50)
+        gate.release()
+
+    opening = asyncio.create_task(opens())
+    await gate.acquire()
+    await opening
+
+
+async def a_lock_without_waiters():
+    lock = asyncio.Lock()
+
+    async def takes():
+        await lock.acquire()
+
+    await asyncio.create_task(takes())
+
+
+async def short_waits():
+    lock = asyncio.Lock()
+
+    async def works():
+        for _ in range(100):
+            async with lock:
+                await asyncio.sleep(0.01)
+
+    await ends(*(works() for _ in range(10)))
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        a_busy_lock,
+        a_slow_holder,
+        a_slow_holder_by_acquire,
+        a_consumer,
+        a_condition_without_news,
+        a_rate_limiter,
+        a_bounded_spawn,
+        a_gate,
+        a_lock_without_waiters,
+        short_waits,
+    ],
+)
+def test_what_gets_on_is_not_reported(story):
+    assert reported(story) == []
+
+
+# ---- what the program sees ----------------------------------------------------------------------
+
+
+class Counting(asyncio.Lock):
+    acquired = 0
+
+    async def acquire(self):
+        self.acquired += 1
+        return await super().acquire()
+
+
+async def its_own_lock():
+    lock = Counting()
+    async with lock:
+        pass
+    assert lock.acquired == 1
+    assert not lock.locked()
+
+
+def test_a_lock_of_its_own_is_called():
+    assert reported(its_own_lock) == []
+
+
+def test_nothing_is_left_in_asyncio():
+    before = {kind: dict(vars(kind)) for kind in (asyncio.Lock, asyncio.Semaphore)}
+    reported(opposite_order)
+    assert {kind: dict(vars(kind)) for kind in before} == before
+    assert asyncio.Lock.acquire.__code__ in hooks.ACQUIRES
