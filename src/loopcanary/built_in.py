@@ -292,7 +292,7 @@ _KINDS: dict[str, Any] = {
         parts=f"{_R}.locks:deadlock_parts",
         title="loopcanary.words.locks:deadlock_words",
         identity="loopcanary.tracers.locks.fitting:deadlock_identity",
-        fitted="loopcanary.tracers.locks.fitting:fitted_deadlock",
+        fitted="loopcanary.assembly.locks:fitted_deadlock",
     ),
     "lock-leak": Kind(
         "loopcanary.model.issues.locks:LockLeak",
@@ -303,7 +303,7 @@ _KINDS: dict[str, Any] = {
         parts=f"{_R}.locks:leak_parts",
         title="loopcanary.words.locks:leak_words",
         identity="loopcanary.tracers.locks.fitting:leak_identity",
-        fitted="loopcanary.tracers.locks.fitting:fitted_leak",
+        fitted="loopcanary.assembly.locks:fitted_leak",
     ),
 }
 

@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from loopcanary import diagnosis
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
 from loopcanary.model import Config
+from loopcanary.tracers.locks import fitting
 from loopcanary.tracers.locks.tracer import LockTracer
+
+if TYPE_CHECKING:
+    from loopcanary.model import Culprit, Session
+    from loopcanary.model.issues.locks import Deadlock, LockLeak
 
 
 def lock_tracer(config: Config) -> LockTracer:
     """Made, and not yet started."""
     owners = Ownership(diagnosis.CodePaths.capture(), config.concern)
     return LockTracer(lambda file: owners.of(file) is Owner.OWN)
+
+
+def fitted_deadlock(issue: Deadlock, session: Session) -> Deadlock:
+    """With the line to change, as it is written. Drain thread."""
+    issue = fitting.fitted_deadlock(issue, session)
+    return replace(issue, culprit=_with_source(issue.culprit, session))
+
+
+def fitted_leak(issue: LockLeak, session: Session) -> LockLeak:
+    """As fitted_deadlock."""
+    issue = fitting.fitted_leak(issue, session)
+    return replace(issue, culprit=_with_source(issue.culprit, session))
+
+
+def _with_source(culprit: Culprit | None, session: Session) -> Culprit | None:
+    if culprit is None or culprit.source is not None:
+        return culprit
+    text = diagnosis.FileSources().read(culprit.file)
+    if (
+        text is None
+        or (text.modified_wall_ns or 0) > session.started_wall_ns
+        or culprit.line > len(text.lines)
+    ):
+        return culprit
+    return replace(culprit, source=text.lines[culprit.line - 1].strip())

@@ -14,7 +14,7 @@ _WAITERS_SHOWN = 5
 
 def deadlock_parts(issue: Deadlock) -> tuple[Block, ...]:
     """The stack of each task of the cycle."""
-    return tuple(block for wait in issue.cycle for block in _stack(wait_words(wait), wait.frames))
+    return tuple(block for wait in issue.cycle for block in _stack(f"task {wait_words(wait)}", wait.frames))
 
 
 def leak_figures(issue: LockLeak) -> Facts:
@@ -30,7 +30,7 @@ def leak_parts(issue: LockLeak) -> tuple[Block, ...]:
         *(
             block
             for wait in issue.waiters[:_WAITERS_SHOWN]
-            for block in _stack(f"{wait.task} waits here", wait.frames)
+            for block in _stack(f"task {wait.task} waits here", wait.frames)
         ),
     )
 
