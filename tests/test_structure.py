@@ -43,7 +43,7 @@ MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
     "cli": frozenset(
         {
-            *("", "assembly", "bundles", "config", "exporters", "keeper", "notifications"),
+            *("", "assembly", "bundles", "config", "exporters", "importers", "keeper", "notifications"),
             *("report", "reporters", "store", "top", "ui", "uploads"),
         }
     ),

@@ -357,5 +357,9 @@ BUILT_IN: dict[str, dict[str, Any]] = {
     REMEDIES: _REMEDIES,
     REPORTERS: _REPORTERS,
     EXPORTERS: _EXPORTERS,
-    IMPORTERS: {"bundle": "loopcanary.bundles.importer:BUNDLE"},
+    IMPORTERS: {
+        "bundle": "loopcanary.bundles.importer:BUNDLE",
+        "blockcanary": "loopcanary.importers.blockcanary:BLOCKCANARY",
+        "anr-watchdog": "loopcanary.importers.watchdog:WATCHDOG",
+    },
 }

@@ -16,7 +16,8 @@ import loopcanary.diagnosis
 from loopcanary.words import sentences
 from loopcanary.words.sentences import TEMPLATES, coded, say, spoken
 
-DIAGNOSIS = Path(loopcanary.diagnosis.__file__).parent
+PACKAGE = Path(loopcanary.diagnosis.__file__).parents[1]
+SAYING = sorted(path for part in ("diagnosis", "importers") for path in (PACKAGE / part).rglob("*.py"))
 SOME = say("samples", count=9, whole=12)
 EXAMPLES = [
     (SOME, "9 of 12 samples"),
@@ -109,7 +110,7 @@ def test_no_document_is_too_strange_to_be_read(title, evidence):
 def said_codes():
     """Every code that is a literal in a call of `say`, or stands for one in a table or a parameter."""
     found = set()
-    for path in DIAGNOSIS.rglob("*.py"):
+    for path in SAYING:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.add(node.value)
@@ -123,7 +124,7 @@ def test_every_template_is_used():
 
 
 def calls_of_say():
-    for path in sorted(DIAGNOSIS.rglob("*.py")):
+    for path in SAYING:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name("say"), args=[ast.Constant(str() as code)], keywords=keywords):

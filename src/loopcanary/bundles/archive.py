@@ -23,7 +23,6 @@ from loopcanary.bundles.errors import BundleError
 _END = struct.Struct("<4s4H2LH")
 _END_SIGNATURE = b"PK\x05\x06"
 _LOCATOR_SIGNATURE, _LOCATOR_BYTES = b"PK\x06\x07", 20
-_DIRECTORY_MAX = 1 << 20
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -80,7 +79,7 @@ def _check_end(file: IO[bytes]) -> None:
         raise BundleError("it is a zip with 64-bit sizes, which no bundle is")
     if disk or first_disk or here != entries or offset + length != size - _END.size:
         raise BundleError("its directory is not where a bundle has it")
-    if entries > layout.MEMBERS_MAX or length > _DIRECTORY_MAX:
+    if entries > layout.MEMBERS_MAX or length > layout.DIRECTORY_MAX:
         raise BundleError(f"it has more than {layout.MEMBERS_MAX:,} members")
 
 

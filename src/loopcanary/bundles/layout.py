@@ -27,6 +27,7 @@ MEMBER_LIMIT = MEMBER_MAX + LINE_MAX
 """No member is longer: its last line began before MEMBER_MAX."""
 MANIFEST_MAX = _MIB
 MEMBERS_MAX = 1_000
+DIRECTORY_MAX = _MIB
 UNPACKED_FREE = 256 * _MIB
 RATIO_MAX = 500
 """Unpacked to packed, of bundles that unpack to more than UNPACKED_FREE. Deflate reaches 1,032 with nothing

@@ -17,6 +17,7 @@ from loopcanary.diagnosis.culprit.blocker import STEADY_SHARE
 from loopcanary.model import Cause, Culprit, Holder, StackFrame, Stall
 from loopcanary.model.loop_frames import work_of
 from loopcanary.model.stall import chief_holders
+from loopcanary.words.android import LOOPER
 
 VERSION = 5
 """Raised when the same stall would get another fingerprint than before."""
@@ -35,6 +36,8 @@ _HELD = frozenset({Cause.GIL, Cause.LOCK})
 _COMPUTING = frozenset({Cause.CPU, Cause.NATIVE_CPU})
 _ASKED_FOR = "gc.collect"
 _GENERIC = re.compile(r"\.?<generic parameters of [^>]*>")
+_JAVA_NUMBERS = re.compile(r"\$\$(?:Nest|ExternalSynthetic|Lambda|inlined)\S*?(?=\.|$)|\$\d+")
+"""Of classes and methods that a compiler of Java or Kotlin names: no name of Python's has a `$`."""
 _SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)>")
 
 
@@ -87,7 +90,7 @@ def _is_ours(stall: Stall) -> bool:
 def _computes_in_python(stall: Stall, culprit: Culprit) -> bool:
     """Whether Python code computed: alone, for a third of what C calls and it computed together, or that of a
     library, where how much of it is in C differs from run to run."""
-    if stall.cause not in _COMPUTING:
+    if stall.cause not in _COMPUTING or stall.loop == LOOPER:
         return False
     total = sum(stack.weight_ns for stack in stall.stacks)
     if sum(time for name, time in _below(stall, culprit).items() if name) >= _ENTERED_SHARE * total > 0:
@@ -142,6 +145,7 @@ def _top_contributor(stall: Stall) -> tuple[str, ...]:
 def _plain_function(qualname: str) -> str:
     """A qualified name without what differs between versions of Python: comprehensions are frames up to 3.11
     only, and generic functions have one more since 3.12."""
+    qualname = _JAVA_NUMBERS.sub("$", qualname)
     return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)).strip(".") or "<module>"
 
 

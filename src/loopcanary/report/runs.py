@@ -45,7 +45,8 @@ def runs_part(
 
 def _run(session: Session, more: Sequence[str], *, in_detail: bool) -> Iterator[Block]:
     version = said(" ", name(session.version)) if session.version else ""
-    process = f" (pid {session.pid}, {printable(session.python, 60)}), "
+    pid = f"pid {session.pid}, " if session.pid else ""  # of an imported run there may be none
+    process = f" ({pid}{printable(session.python, 60)}), "
     began = moment(session.started_wall_ns)
     yield line(f"{began}  ", name(session.name or "(no name)"), version, process, *_end(session))
     yield Indented((*map(line, more), *_about(session, in_detail=in_detail)))

@@ -78,4 +78,5 @@ def process_words(issue: Issue, session: Session | None) -> str:
         return f"pid {issue.pid}"
     who = " ".join(filter(None, (session.name, session.version)))
     host, python = printable(session.host, NAME_MAX), printable(session.python, NAME_MAX)
-    return f"{printable(who, 2 * NAME_MAX)}, pid {issue.pid} on {host}, {python}"
+    pid = f"pid {issue.pid} " if issue.pid else ""  # other monitors say none
+    return f"{printable(who, 2 * NAME_MAX)}, {pid}on {host}, {python}"

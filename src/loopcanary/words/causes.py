@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopcanary.model.stall import Cause, Severity
 
 _CAUSE_WORDS = {
-    Cause.CPU: "Python code was computing",
+    Cause.CPU: "code was computing",
     Cause.NATIVE_CPU: "a C call was computing",
     Cause.GIL: "another thread held the GIL",
     Cause.SLEEP: "sleeping",

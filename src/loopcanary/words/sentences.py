@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from loopcanary.model.units import format_duration
+from loopcanary.words.android import ANDROID
 from loopcanary.words.evidence import EVIDENCE
 from loopcanary.words.remedies import AROUND, REMEDIES, Remedy
 from loopcanary.words.text import count_of
@@ -17,6 +18,7 @@ from loopcanary.words.titles import TITLES
 
 TEMPLATES: Mapping[str, str] = {
     **EVIDENCE,
+    **ANDROID,
     **{f"title:{code}": template for code, template in TITLES.items()},
     **AROUND,
     **{f"try:{remedy.id}": remedy.text for remedy in REMEDIES},

@@ -1,7 +1,8 @@
-"""`loopcanary import`: takes bundles into a store."""
+"""`loopcanary import`: takes bundles, and what other monitors wrote, into a store."""
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,44 +10,69 @@ from typing import TYPE_CHECKING
 import click
 
 from loopcanary.cli.opening import store_option
-from loopcanary.cli.refusals import refuse
+from loopcanary.cli.refusals import BAD_USE, refuse
 from loopcanary.registry import IMPORTERS, REGISTRY
-from loopcanary.words.text import count_of
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
+    from loopcanary.assembly.importing import TextIntake
+    from loopcanary.importers.sources import Bounds
     from loopcanary.protocols.plugins import Importer
     from loopcanary.store import Intake, TakenIn
 
+_NAMES_MAX = 5
 
-@click.command(short_help="Take bundles of other stores into this one.")
-@click.argument("bundles", metavar="BUNDLE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+
+@click.command(short_help="Take bundles, and logs of Android's monitors, into a store.")
+@click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @store_option
-def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
-    """Take bundles of other stores into this one.
+@click.option(
+    "--concern",
+    multiple=True,
+    metavar="PACKAGE",
+    help="The app's own package, of which culprits are named (Java). Default: all but known libraries.",
+)
+@click.option("--list", "is_list", is_flag=True, help="Say what can be read, and end.")
+def command(*, files: tuple[Path, ...], store: Path | None, concern: tuple[str, ...], is_list: bool) -> int:
+    """Take bundles of other stores, and what other monitors wrote, into this store.
 
-    Takes all of them, or none if one is damaged or no bundle. Known stalls stay as they are, so the same
-    bundle twice adds nothing. Makes the store if there is none.
+    FILE: a bundle, a text, a zip of texts, a folder, or - for standard input; known by what is in it.
+
+    Takes all of them, or none if a bundle is damaged, or a file has nothing that is known. What is there
+    already stays as it is, so the same file twice adds nothing. Makes the store if there is none.
     """
+    from loopcanary.assembly.importing import TextIntake, unread_words
     from loopcanary.assembly.store import open_store
     from loopcanary.config import load
+    from loopcanary.importers.sources import Bounds, TooMuchError
     from loopcanary.store import find
 
+    if is_list:
+        return _list()
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
     config = load(store=store)
-    now_wall_ns = time.time_ns()
+    now_wall_ns, bounds = time.time_ns(), Bounds()
+    texts: list[TextIntake] = []
 
     def gather(intake: Intake) -> None:
-        for bundle in bundles:
-            _importer_of(bundle).read(bundle, intake, now_wall_ns=now_wall_ns)
+        texts.append(TextIntake(intake, concern or config.concern, now_wall_ns))
+        for file in files:
+            _take(file, intake, texts[0], bounds, now_wall_ns)
+        texts[0].done()
 
     target = open_store(find(config.store).folder, config)
     try:
         taken = target.take_in(gather)
         hidden = target.maintenance.unreadable()
+    except TooMuchError as error:
+        refuse(f"{error}; nothing was changed")
+        return BAD_USE
     finally:
         target.close()
     click.echo(f"{target.folder}: {_words(taken)}.")
-    for line in hidden:
-        refuse(line)
+    for line in (*_about(texts[0], bounds), *unread_words(texts[0].unread), *hidden):
+        refuse(printable(line, 300))
     if taken.too_old:
         refuse(
             f"{count_of(taken.too_old, 'stall')} of these began before what this store keeps "
@@ -55,10 +81,41 @@ def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
     return 0
 
 
-def _importer_of(file: Path) -> Importer:
-    """The first that recognises the file; else that of bundles, which says what is wrong with it."""
-    importers: list[Importer] = [importer for _, importer in REGISTRY.loaded(IMPORTERS)]
-    return next((one for one in importers if one.recognises(file)), importers[0])
+def _list() -> int:
+    for one, importer in REGISTRY.loaded(IMPORTERS):
+        click.echo(f"{one.name:<16}{printable(getattr(importer, 'words', ''), 200)}".rstrip())
+    return 0
+
+
+def _take(file: Path, intake: Intake, texts: TextIntake, bounds: Bounds, now_wall_ns: int) -> None:
+    """Gives the file to the importer that knows it. BundleError: none does."""
+    from loopcanary.importers.sources import text_of
+    from loopcanary.importers.sources import texts as texts_at
+
+    if str(file) == "-":
+        for text in text_of("standard input", bounds.take(sys.stdin.buffer, "standard input")):
+            texts.take(text)
+        return
+    importers: list[Importer] = [one for _, one in REGISTRY.loaded(IMPORTERS) if hasattr(one, "recognises")]
+    known = None if file.is_dir() else next((one for one in importers if one.recognises(file)), None)
+    if known is not None:
+        known.read(file, intake, now_wall_ns=now_wall_ns)
+        return
+    found = sum(texts.take(text) for text in texts_at(file, bounds))
+    if not found and not file.is_dir():
+        importers[0].read(file, intake, now_wall_ns=now_wall_ns)  # which says what is wrong with it
+
+
+def _about(texts: TextIntake, bounds: Bounds) -> list[str]:
+    """What was left out."""
+    lines = bounds.skipped[:_NAMES_MAX]
+    if len(bounds.skipped) > _NAMES_MAX:
+        lines.append(f"and {len(bounds.skipped) - _NAMES_MAX:,} more files that were not read whole")
+    if texts.empty:
+        names = ", ".join(texts.empty[:_NAMES_MAX])
+        more = ", ..." if len(texts.empty) > _NAMES_MAX else ""
+        lines.append(f"{count_of(len(texts.empty), 'text')} with nothing that is known: {names}{more}")
+    return lines
 
 
 def _words(taken: TakenIn) -> str:

@@ -46,6 +46,7 @@ from loopcanary.report.kinds.traced import calls_parts
 from loopcanary.report.stacks import frames_of
 from loopcanary.report.surroundings import ledger, surroundings_words
 from loopcanary.report.times import moment
+from loopcanary.words.android import LOOPER
 from loopcanary.words.earlier import earlier_rows
 from loopcanary.words.endings import killed_by_words, state_word_words
 from loopcanary.words.text import count_of, printable
@@ -185,7 +186,8 @@ def _earlier(stall: Stall) -> Iterator[Block]:
 def figures(stall: Stall) -> Facts:
     """How its loop was blocked, and how well it was seen."""
     late = f"it began {format_duration(stall.queue_ns)} after its time" if stall.queue_ns >= _LATE_NS else ""
-    began = f"{moment(stall.began_wall_ns)}, threshold {format_duration(stall.threshold_ns)}"
+    over = f", threshold {format_duration(stall.threshold_ns)}" if stall.threshold_ns else ""
+    began = f"{moment(stall.began_wall_ns)}{over}"
     return facts(
         ("began", began),
         ("ended by", killed_by_words(stall.killed_by) if stall.state is StallState.ENDED else None),
@@ -202,8 +204,11 @@ def figures(stall: Stall) -> Facts:
 
 def _seen(stall: Stall) -> str:
     dropped = f", {stall.dropped_samples:,} dropped" if stall.dropped_samples else ""
-    samples = f"{count_of(stall.samples, 'sample')} over {share_words(stall.coverage)} of it"
-    return f"{samples}, {printable(stall.engine, NAME_MAX)} engine{dropped}; {_GRADE_WORDS[stall.grade]}"
+    over = f" over {share_words(stall.coverage)} of it" if stall.coverage or stall.loop != LOOPER else ""
+    samples = f"{count_of(stall.samples, 'sample')}{over}"
+    engine = printable(stall.engine, NAME_MAX)
+    source = f"by {engine}" if stall.loop == LOOPER else f"{engine} engine"
+    return f"{samples}, {source}{dropped}; {_GRADE_WORDS[stall.grade]}"
 
 
 def _thread(view: ThreadView) -> Iterator[Block]:

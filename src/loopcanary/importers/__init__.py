@@ -1,0 +1,1 @@
+"""Reads what other monitors write: one file a format, as registered in `loopcanary.importers`."""

@@ -1,0 +1,188 @@
+"""Block logs of BlockCanary (markzhai/AndroidPerformanceMonitor), 1.0 to 1.5 and its forks.
+
+A record is lines `key = value`, then CPU rows, then stacks with the time of each. Any part may be missing:
+shared text has no head, forks left keys out, and a killed process stops in the middle. Unlike the original's
+own reader, an empty value or a ` = ` in one ends nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from loopcanary.importers.java import is_stamp, local_ns, place_of, wall_ns
+from loopcanary.protocols.imports import Blocked, CodePlace, CpuRow, Device, Line, SeenStack
+
+_MS = 1_000_000
+_KB = 1_024
+_NEW_KEYS = {  # of 1.0 to 1.2: as of 1.3
+    "qualifier": "qua",
+    "apilevel": "api-level",
+    "cpuCore": "cpu-core",
+    "processName": "process",
+    "timecost": "time",
+    "threadtimecost": "thread-time",
+    "timestart": "time-start",
+    "timeend": "time-end",
+    "cpubusy": "cpu-busy",
+    "cpurate": "cpu-rate",
+}
+_KEYS = frozenset(
+    {
+        *_NEW_KEYS.values(),
+        *("versionName", "versionCode", "imei", "uid", "network", "model", "freeMemory", "totalMemory"),
+        "stack",
+    }
+)
+_KEY = re.compile(r"\s*([A-Za-z-]{3,15}) ?= ?(.*)")
+_HEAD = re.compile(r"\*{10,}")
+_WRITTEN = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)\(write log time\)", re.ASCII)
+_CPU = re.compile(
+    r"(.{18}) cpu:(-?\d{1,9})% app:(-?\d{1,9})% \[user:-?\d+% system:-?\d+% ioWait:(-?\d{1,9})% \]", re.ASCII
+)
+_NUMBER = re.compile(r"\d{1,15}", re.ASCII)
+_UNSAID = frozenset({"", "unknown", "null"})
+_STACKS_MAX = 100
+"""As many as the original keeps."""
+_FRAMES_MAX = 1_000
+
+
+class _Record:
+    """What was read of one block so far."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, str] = {}
+        self.numbers: list[int] = []
+        self.written_ns: int | None = None
+        self.cpu: list[str] = []
+        self.stacks: list[tuple[str, list[CodePlace]]] = []
+        self.key = ""
+        self.is_apart = False
+        """A blank line ended the last stack."""
+
+    def takes(self, text: str) -> bool:
+        """Whether the line belongs to the record."""
+        if found := _WRITTEN.fullmatch(text):
+            self.written_ns = local_ns(*map(int, found.groups()))
+            return True
+        if found := _KEY.fullmatch(text):
+            key = _NEW_KEYS.get(found[1], found[1])
+            return key in _KEYS and self._takes_field(key, found[2])
+        if self.key == "cpu-rate" and _CPU.fullmatch(text):
+            self.cpu.append(text)
+            return True
+        return self.key == "stack" and self._takes_stack(text)
+
+    def begins_anew(self, text: str) -> bool:
+        """Whether the line is the first of another record."""
+        found = _KEY.fullmatch(text)
+        key = "" if found is None else _NEW_KEYS.get(found[1], found[1])
+        return _HEAD.fullmatch(text) is not None or (key in self.fields and key in _KEYS)
+
+    def _takes_field(self, key: str, value: str) -> bool:
+        self.fields[key] = value.strip()
+        self.key = key
+        if key == "cpu-rate":
+            self.cpu.append(value.strip())
+        elif key == "stack" and not self._takes_stack(value.strip()):
+            self.stacks.append(("", []))
+        return True
+
+    def _takes_stack(self, text: str) -> bool:
+        if is_stamp(text):
+            self.stacks.append((text, []))
+            self.is_apart = False
+            return True
+        place = place_of(text)
+        if place is None:
+            return False
+        if not self.stacks or (self.is_apart and self.stacks[-1][1]):
+            self.stacks.append(("", []))
+        self.is_apart = False
+        if len(self.stacks) <= _STACKS_MAX and len(self.stacks[-1][1]) < _FRAMES_MAX:
+            self.stacks[-1][1].append(place)
+        return True
+
+
+class BlockCanaryImporter:
+    """See protocols.imports.TextImporter."""
+
+    words = "block logs of BlockCanary: files, zips of them, lines of a logcat"
+
+    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:
+        """The blocks of the lines, in their order."""
+        record = _Record()
+        for number, raw in lines:
+            text = raw.strip()
+            if not text:
+                record.is_apart = True
+                continue
+            if record.begins_anew(text):
+                yield from _blocked(record, near_wall_ns)
+                record = _Record()
+            if _HEAD.fullmatch(text) or record.takes(text):
+                record.numbers.append(number)
+        yield from _blocked(record, near_wall_ns)
+
+
+def _blocked(record: _Record, near_wall_ns: int) -> Iterator[Blocked]:
+    fields = record.fields
+    near_ns = near_wall_ns if record.written_ns is None else record.written_ns
+    began_ns = wall_ns(fields.get("time-start", ""), near_ns)
+    ended_ns = wall_ns(fields.get("time-end", ""), near_ns)
+    lasted = _number(fields.get("time"))
+    if lasted is None and began_ns is not None and ended_ns is not None and ended_ns >= began_ns:
+        lasted = (ended_ns - began_ns) // _MS
+    stacks = [stack for stack in record.stacks if stack[1]][:_STACKS_MAX]
+    if lasted is None or not (stacks or fields.keys() & {"time-start", "thread-time", "cpu-rate"}):
+        return
+    ran = _number(fields.get("thread-time"))
+    free = _number(fields.get("freeMemory"))
+    yield Blocked(
+        tool="BlockCanary",
+        lines=tuple(record.numbers),
+        device=_device(fields),
+        began_wall_ns=began_ns if began_ns is not None else record.written_ns,
+        duration_ns=lasted * _MS,
+        ran_ns=None if ran is None else ran * _MS,
+        stacks=tuple(
+            SeenStack(at_wall_ns=wall_ns(at, near_ns), frames=tuple(frames)) for at, frames in stacks
+        ),
+        cpu=tuple(row for text in record.cpu for row in _cpu(text, near_ns)),
+        memory_free_bytes=None if free is None else free * _KB,
+    )
+
+
+def _cpu(text: str, near_ns: int) -> Iterator[CpuRow]:
+    found = _CPU.fullmatch(text)
+    at_ns = None if found is None else wall_ns(found[1], near_ns)
+    if found is not None and at_ns is not None:
+        yield CpuRow(at_wall_ns=at_ns, busy=int(found[2]), app=int(found[3]), io_wait=int(found[4]))
+
+
+def _device(fields: dict[str, str]) -> Device:
+    def said(key: str) -> str:
+        value = fields.get(key, "")
+        return "" if value in _UNSAID else value
+
+    code = said("versionCode")
+    level, _, release = said("api-level").partition(" ")
+    android = " ".join(filter(None, ("Android", release))) + (f" (API {level})" if level else "")
+    return Device(
+        process=said("process"),
+        version=" ".join(filter(None, (said("versionName"), f"({code})" if code else ""))),
+        qualifier=said("qua"),
+        model=said("model"),
+        android=android if level else "",
+        cores=_number(said("cpu-core")) or 0,
+        memory_bytes=(_number(said("totalMemory")) or 0) * _KB,
+        network=said("network"),
+    )
+
+
+def _number(text: str | None) -> int | None:
+    """None: it is no number, or one that no device writes."""
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+BLOCKCANARY = BlockCanaryImporter()

@@ -1,0 +1,114 @@
+"""What an importer of text gives: what was found in lines that other monitors wrote, before it is a stall.
+
+Every value comes from a stranger's file. Who makes an issue of it (assembly.importing) bounds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Line(NamedTuple):
+    """A line of a file, without its end and without what logcat wrote before it."""
+
+    number: int
+    """From 1."""
+    text: str
+
+
+class CodePlace(NamedTuple):
+    """A frame as the JVM writes it."""
+
+    owner: str
+    """The class with its package; empty: unknown."""
+    method: str
+    file: str
+    """Name of the file; empty: unknown."""
+    line: int
+    """0: unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenStack:
+    """The main thread at one moment."""
+
+    at_wall_ns: int | None = None
+    """None: not said."""
+    frames: tuple[CodePlace, ...]
+    """Innermost first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenThread:
+    """Another thread."""
+
+    name: str
+    state: str = ""
+    """As the JVM names it: RUNNABLE, Blocked."""
+    frames: tuple[CodePlace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuRow:
+    """Load of the machine between two readings, in percent of all cores."""
+
+    at_wall_ns: int
+    busy: int
+    app: int
+    io_wait: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """Where it ran. What identifies a person (IMEI, user id) is left out."""
+
+    process: str = ""
+    version: str = ""
+    qualifier: str = ""
+    model: str = ""
+    android: str = ""
+    cores: int = 0
+    memory_bytes: int = 0
+    network: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """The main thread was blocked."""
+
+    tool: str
+    """Who wrote it: `BlockCanary`."""
+    lines: tuple[int, ...]
+    """Numbers of the lines that it was read from."""
+    device: Device = Device()
+    began_wall_ns: int | None = None
+    """None: not said."""
+    duration_ns: int
+    is_least: bool = False
+    """Its end was not seen: it may have lasted longer."""
+    ran_ns: int | None = None
+    """CPU time of the thread; None: not said."""
+    stacks: tuple[SeenStack, ...] = ()
+    threads: tuple[SeenThread, ...] = ()
+    cpu: tuple[CpuRow, ...] = ()
+    memory_free_bytes: int | None = None
+    scene: str | None = None
+    notes: tuple[str, ...] = ()
+    """More that it says, a sentence each."""
+
+
+class TextImporter(Protocol):
+    """Reads one format of text. Raises nothing, whatever the lines are."""
+
+    words: str
+    """What it reads, for `import --list`."""
+
+    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:
+        """What is in the lines.
+
+        Args:
+            lines: Of one file, or what one program wrote to logcat under one tag.
+            near_wall_ns: When the lines were written, as far as is known: of dates without a year.
+        """
