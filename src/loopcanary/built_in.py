@@ -360,6 +360,8 @@ BUILT_IN: dict[str, dict[str, Any]] = {
     IMPORTERS: {
         "bundle": "loopcanary.bundles.importer:BUNDLE",
         "blockcanary": "loopcanary.importers.blockcanary:BLOCKCANARY",
+        "matrix": "loopcanary.importers.matrix:MATRIX",
+        "traces": "loopcanary.importers.traces:TRACES",
         "anr-watchdog": "loopcanary.importers.watchdog:WATCHDOG",
     },
 }

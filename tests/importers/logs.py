@@ -91,3 +91,22 @@ Caused by: com.github.anrwatchdog.ANRError$$$_Thread: main (state = TIMED_WAITIN
 Caused by: com.github.anrwatchdog.ANRError$$$_Thread: worker (state = RUNNABLE)
 \tat com.example.shop.Worker.run(Worker.java:3)
 """
+
+TRACES = """\
+----- pid 4242 at 2016-03-07 10:00:05 -----
+Cmd line: com.example.shop
+Build fingerprint: 'x'
+
+DALVIK THREADS (2):
+"main" prio=5 tid=1 Blocked
+  | group="main" sCount=1 dsCount=0 obj=0x7 self=0x7
+  at com.example.shop.Orders.load(Orders.java:42)
+  - waiting to lock <0x0b38> (a com.example.shop.Db) held by thread 12
+  at android.os.Looper.loop(Looper.java:148)
+
+"worker" prio=5 tid=12 Blocked
+  at com.example.shop.Db.save(Db.java:7)
+  - waiting to lock <0x0b39> (a java.lang.Object) held by thread 1
+
+----- end 4242 -----
+"""

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.importers.logs import FRAMES, WATCHDOG, block, logcat, old
+from tests.importers.logs import FRAMES, TRACES, WATCHDOG, block, logcat, old
 
 from loopcanary.cli import main
-from loopcanary.importers import blockcanary, sources, watchdog
+from loopcanary.importers import blockcanary, sources, traces, watchdog
 from loopcanary.importers.java import place_of
 from loopcanary.model import Cause, Session, Stall
 from loopcanary.model.search import STALLS, IssueQuery
@@ -131,6 +131,15 @@ def test_a_watchdog_in_a_logcat() -> None:
     assert stall.engine == "ANR-WatchDog"
 
 
+def test_threads_of_an_anr_and_their_deadlock() -> None:
+    (stall,), (session,) = taken(written("traces.txt", TRACES))
+    assert session.name == "com.example.shop"
+    assert stall.culprit is not None
+    assert stall.culprit.qualname == "Orders.load"
+    assert "Thread main waited for a com.example.shop.Db, which thread worker held." in stall.evidence
+    assert stall.evidence[-1].endswith("a deadlock: main, worker.")
+
+
 def test_the_report_has_nothing_of_python(capsys: Captured) -> None:
     (stall,), _ = taken(written("a.log", block(ran=1400)))
     capsys.readouterr()
@@ -187,7 +196,14 @@ def test_frames(text: str, found: CodePlace | None) -> None:
     assert place_of(text) == found
 
 
-PIECES = [*block().splitlines(), *WATCHDOG.splitlines(), "time = 99999999999999999", "stack = ", "time = -1"]
+PIECES = [
+    *block().splitlines(),
+    *WATCHDOG.splitlines(),
+    *TRACES.splitlines(),
+    "time = 99999999999999999",
+    "stack = ",
+    "time = -1",
+]
 
 
 def any_lines() -> some.SearchStrategy[list[str]]:
@@ -199,7 +215,7 @@ def test_no_lines_raise(lines: list[str]) -> None:
     def each() -> Iterator[object]:
         for stream in sources.streams(lines):
             assert all(isinstance(line, Line) for line in stream)
-            for importer in (blockcanary.BLOCKCANARY, watchdog.WATCHDOG):
+            for importer in (blockcanary.BLOCKCANARY, watchdog.WATCHDOG, traces.TRACES):
                 yield from importer.find(stream, near_wall_ns=1_500_000_000_000_000_000)
 
     for found in each():

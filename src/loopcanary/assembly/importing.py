@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING
 
 from loopcanary.diagnosis.code.code_paths import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
+from loopcanary.importers.call_trees import with_calls
+from loopcanary.importers.frames import jank_of
 from loopcanary.importers.java import local_ns, wall_ns
+from loopcanary.importers.matrix_rows import is_mapping, methods_of
 from loopcanary.importers.ownership import JavaOwnership
 from loopcanary.importers.sources import Text, streams
 from loopcanary.importers.verdicts import stall_of
 from loopcanary.model import Session, SessionEnd
+from loopcanary.protocols.imports import SeenFrames
 from loopcanary.registry import IMPORTERS, REGISTRY
+from loopcanary.tracers.judging import lag_fingerprint
+from loopcanary.words.android import LOOPER
 
 if TYPE_CHECKING:
-    from loopcanary.protocols.imports import Blocked, Line, TextImporter
+    from loopcanary.protocols.imports import Blocked, CodePlace, Line, TextImporter
     from loopcanary.store import Intake
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[_-](\d\d)-(\d\d)-(\d\d)", re.ASCII)
@@ -48,6 +54,9 @@ class TextIntake:
     empty: list[str] = field(default_factory=list)
     """Texts in which nothing was found."""
     _sessions: dict[str, Session] = field(default_factory=dict)
+    _waiting: list[tuple[Blocked, Text, int]] = field(default_factory=list)
+    """With methods whose names may come with a later text."""
+    _methods: dict[int, CodePlace] = field(default_factory=dict)
     _own: JavaOwnership = field(init=False)
     _importers: list[TextImporter] = field(init=False)
 
@@ -60,11 +69,19 @@ class TextIntake:
         near_ns = _near(text.name) or self.now_wall_ns
         known: set[int] = set()
         count = 0
+        if is_mapping(text.lines):
+            self._methods.update(methods_of(text.lines))
+            return 1
         for lines in streams(text.lines):
-            for blocked in self._found(lines, near_ns):
-                known.update(blocked.lines)
-                self._add(blocked, text, near_ns)
+            for seen in self._found(lines, near_ns):
+                known.update(seen.lines)
                 count += 1
+                if isinstance(seen, SeenFrames):
+                    self._add_frames(seen, text, near_ns)
+                elif seen.calls:
+                    self._waiting.append((seen, text, near_ns))
+                else:
+                    self._add(seen, text, near_ns)
         self.texts, self.found = self.texts + 1, self.found + count
         if not count:
             self.empty.append(text.name)
@@ -74,21 +91,21 @@ class TextIntake:
             self.unread.append(Unread(text.name, left))
         return count
 
-    def _found(self, lines: Sequence[Line], near_ns: int) -> Iterator[Blocked]:
+    def _found(self, lines: Sequence[Line], near_ns: int) -> Iterator[Blocked | SeenFrames]:
         for importer in self._importers:
             yield from importer.find(lines, near_wall_ns=near_ns)
 
     def done(self) -> None:
-        """Adds the runs."""
+        """Adds what waited for the names of its methods, and the runs."""
+        for seen, text, near_ns in self._waiting:
+            self._add(seen, text, near_ns)
         for session in self._sessions.values():
             self.intake.add_session(session)
 
     def _add(self, blocked: Blocked, text: Text, near_ns: int) -> None:
-        began_ns = blocked.began_wall_ns
-        if began_ns is None and blocked.lines:
-            began_ns = wall_ns(text.lines[blocked.lines[0] - 1][:_STAMP_LENGTH], near_ns)
+        began_ns = _began(blocked, text, near_ns)
         session = self._session(blocked, near_ns if began_ns is None else began_ns, text.name)
-        content = (blocked.tool, began_ns, blocked.duration_ns, blocked.ran_ns, blocked.stacks)
+        content = (blocked.tool, began_ns, blocked.duration_ns, blocked.ran_ns, blocked.stacks, blocked.calls)
         stall = stall_of(
             blocked,
             self._own,
@@ -96,12 +113,30 @@ class TextIntake:
             session=session,
             began_wall_ns=near_ns if began_ns is None else began_ns,
         )
-        self.intake.add_issue(replace(stall, fingerprint=fingerprint(stall, CodePaths())))
+        if blocked.calls:
+            stall = with_calls(stall, blocked.calls, {**self._methods, **blocked.methods}, self._own)
+        bare = (
+            replace(stall, stacks=()) if not blocked.stacks else stall
+        )  # those of calls differ from day to day
+        self.intake.add_issue(replace(stall, fingerprint=fingerprint(bare, CodePaths())))
 
-    def _session(self, blocked: Blocked, began_ns: int, source: str) -> str:
+    def _add_frames(self, seen: SeenFrames, text: Text, near_ns: int) -> None:
+        began_ns = _began(seen, text, near_ns)
+        session = self._session(seen, near_ns if began_ns is None else began_ns, text.name)
+        content = (seen.tool, began_ns, seen.scene, seen.drop_level, seen.drop_sum, seen.fps)
+        jank = jank_of(
+            seen,
+            issue_id=f"{session}-jank-{_digest(repr(content))}",
+            session=session,
+            began_wall_ns=near_ns if began_ns is None else began_ns,
+        )
+        self.intake.add_issue(replace(jank, fingerprint=lag_fingerprint("jank", LOOPER, None, seen.scene)))
+
+    def _session(self, blocked: Blocked | SeenFrames, began_ns: int, source: str) -> str:
         """The run: of one process, build and device there is one. When it began and ended, no log says."""
-        device, end_ns = blocked.device, began_ns + blocked.duration_ns
-        key = f"android-{_digest(repr((blocked.tool, device)))}"
+        device, end_ns = blocked.device, began_ns + getattr(blocked, "duration_ns", 0)
+        same = (device.process, device.version, device.qualifier, device.model, device.android)
+        key = f"android-{_digest(repr((blocked.tool, same)))}"
         known = self._sessions.get(key)
         if known is None:
             self._sessions[key] = _session_of(
@@ -116,7 +151,9 @@ class TextIntake:
         return key
 
 
-def _session_of(key: str, blocked: Blocked, began_ns: int, *, source: str, now_wall_ns: int) -> Session:
+def _session_of(
+    key: str, blocked: Blocked | SeenFrames, began_ns: int, *, source: str, now_wall_ns: int
+) -> Session:
     device, tool = blocked.device, blocked.tool
     return Session(
         id=key,
@@ -137,6 +174,13 @@ def _session_of(key: str, blocked: Blocked, began_ns: int, *, source: str, now_w
         imported_wall_ns=now_wall_ns,
         imported_from=source[-_TEXT_MAX:],
     )
+
+
+def _began(seen: Blocked | SeenFrames, text: Text, near_ns: int) -> int | None:
+    """As it says, or as logcat says of its first line."""
+    if seen.began_wall_ns is not None or not seen.lines:
+        return seen.began_wall_ns
+    return wall_ns(text.lines[seen.lines[0] - 1][:_STAMP_LENGTH], near_ns)
 
 
 def _digest(text: str) -> str:

@@ -91,7 +91,7 @@ def _weighed(
     end_ns = began_ns + duration_ns
     moments = [stack.at_wall_ns for stack in some]
     known = [at for at in moments if at is not None and began_ns <= at <= end_ns]
-    timed = len(known) == len(some)
+    timed = bool(some) and len(known) == len(some)
     ends = [*known[1:], end_ns] if timed else []
     weights = (
         [max(until - at, 1) for at, until in zip(known, ends, strict=True)]
@@ -174,7 +174,8 @@ def _evidence(
         yield say("java-least")
     seen = min(len(blocked.stacks), _STACKS_MAX)
     if seen < 2:
-        yield say("java-one" if seen else "java-none")
+        if seen or not blocked.calls:
+            yield say("java-one" if seen else "java-none")
     elif len(stacks) == 1:
         yield say("java-same", count=seen)
     else:

@@ -5,8 +5,8 @@ Every value comes from a stranger's file. Who makes an issue of it (assembly.imp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 
@@ -28,6 +28,16 @@ class CodePlace(NamedTuple):
     """Name of the file; empty: unknown."""
     line: int
     """0: unknown."""
+
+
+class SeenCall(NamedTuple):
+    """Calls of one method, a row of a tree."""
+
+    depth: int
+    id: int
+    """The method's number in a mapping."""
+    calls: int
+    cost_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +107,27 @@ class Blocked:
     scene: str | None = None
     notes: tuple[str, ...] = ()
     """More that it says, a sentence each."""
+    calls: tuple[SeenCall, ...] = ()
+    """Each row before those inside it."""
+    methods: Mapping[int, CodePlace] = field(default_factory=dict)
+    """Names of the methods, where they came with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFrames:
+    """Figures of frames that were drawn in one scene."""
+
+    tool: str
+    lines: tuple[int, ...]
+    device: Device = Device()
+    began_wall_ns: int | None = None
+    scene: str | None = None
+    drop_level: tuple[int, ...]
+    """Frames at each of the five levels, best first."""
+    drop_sum: tuple[int, ...]
+    """Dropped frames at each."""
+    fps: float | None = None
+    refresh_hz: int | None = None
 
 
 class TextImporter(Protocol):
@@ -105,7 +136,7 @@ class TextImporter(Protocol):
     words: str
     """What it reads, for `import --list`."""
 
-    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:
+    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked | SeenFrames]:
         """What is in the lines.
 
         Args:

@@ -16,6 +16,8 @@ ANDROID: Mapping[str, str] = {
     "java-one": "It rests on one stack.",
     "java-differ": "{count:n} stacks, {different:n} different ones.",
     "java-none": "No stack is known.",
+    "java-no-map": "{count:#method} without a name: import the methodMapping of this build together with it.",
+    "java-other-map": "{count:n} of {whole:#method} are not in the methodMapping: it is most likely of another build.",
     "java-load": "The device's cores were {busy:%} busy, by this app {app:%}.",
     "java-io": "They waited for the disk in {share:%} of the time.",
     "java-odd": "{count:#CPU row} of another time, or with impossible figures: not counted.",

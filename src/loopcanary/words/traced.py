@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.issues.startup import CodeOrigin, PhaseKind
 from loopcanary.model.units import format_duration, format_size
+from loopcanary.words.android import LOOPER
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def compared_words(stall: Stall) -> str:
     """How far a stall's samples agree with its traced calls on where the time went; empty where one is
     missing. A check of both: what was sampled in a function's own code, against its own time."""
     traced, samples = _own_times(stall), _own_samples(stall)
-    if not traced or not samples or (stall.calls and stall.calls.lost):
+    is_foreign = stall.loop == LOOPER  # of one stack, or of none but the calls themselves
+    if not traced or not samples or is_foreign or (stall.calls and stall.calls.lost):
         return ""
     agreed = sum(min(share, samples.get(function, 0.0)) for function, share in traced.items())
     words = f"samples and calls agree on {agreed:.0%} of the time"

@@ -1,0 +1,124 @@
+"""`traces.txt` of an ANR, as Android's runtime writes it: the threads of a process, of which `main` did not
+respond; and those of it that wait for each other's monitors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from loopcanary.importers.java import local_ns, place_of
+from loopcanary.protocols.imports import Blocked, CodePlace, Device, Line, SeenStack, SeenThread
+
+_ANR_MS = 5_000
+"""After how long without an answer to input the system declares one."""
+_MS = 1_000_000
+_BEGIN = re.compile(
+    r"-{3,} pid (\d{1,9}) at (\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[+-]\d{4})? -{3,}",
+    re.ASCII,
+)
+_COMMAND = re.compile(r"Cmd ?line: (\S{1,200}).{0,200}")
+_THREAD = re.compile(r'"(.{0,200})" (?:daemon )?(?:prio=\d+ )?tid=(\d{1,6}) (\w{1,30})\s*', re.ASCII)
+_WAITS = re.compile(
+    r"\s*- waiting (?:to lock|on) <[^>]{0,60}>(?: \((?:a )?(.{0,200}?)\))?"
+    r"(?: held by (?:thread |tid=)(\d{1,6}).{0,80})?\s*"
+)
+_OTHER = re.compile(r"\s*(?:\||- |at \(|native: |#\d\d |kernel: |\(no managed).{0,500}")
+_THREADS_MAX = 300
+
+
+class _Seen:
+    """A thread."""
+
+    def __init__(self, name: str, tid: int, state: str) -> None:
+        self.name, self.tid, self.state = name, tid, state
+        self.frames: list[CodePlace] = []
+        self.waits_for: int | None = None
+        self.lock = ""
+
+    def takes(self, text: str) -> bool:
+        if found := _WAITS.fullmatch(text):
+            self.lock = found[1] or ""
+            self.waits_for = int(found[2]) if found[2] else self.waits_for
+            return True
+        place = place_of(text)
+        if place is not None and text.lstrip().startswith("at "):
+            self.frames.append(place)
+            return True
+        return _OTHER.fullmatch(text) is not None
+
+
+class _Dump:
+    """A process."""
+
+    def __init__(self) -> None:
+        self.process = ""
+        self.at_ns: int | None = None
+        self.numbers: list[int] = []
+        self.threads: list[_Seen] = []
+
+    def takes(self, text: str) -> bool:
+        if found := _COMMAND.fullmatch(text):
+            self.process = found[1]
+            return True
+        if found := _THREAD.fullmatch(text):
+            self.threads.append(_Seen(found[1], int(found[2]), found[3]))
+            return True
+        return bool(self.threads) and self.threads[-1].takes(text)
+
+
+class TracesImporter:
+    """See protocols.imports.TextImporter."""
+
+    words = "traces.txt of an ANR: the threads of a process"
+
+    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:  # noqa: ARG002 - dated
+        """The processes of the lines that have a main thread with frames."""
+        dump = _Dump()
+        for number, text in lines:
+            if found := _BEGIN.fullmatch(text.strip()):
+                yield from _blocked(dump)
+                dump = _Dump()
+                dump.at_ns = local_ns(*map(int, found.groups()[1:]))
+                dump.numbers.append(number)
+            elif dump.takes(text):
+                dump.numbers.append(number)
+        yield from _blocked(dump)
+
+
+def _blocked(dump: _Dump) -> Iterator[Blocked]:
+    main = next((thread for thread in dump.threads if thread.name == "main" and thread.frames), None)
+    if main is None:
+        return
+    yield Blocked(
+        tool="traces.txt",
+        lines=tuple(dump.numbers),
+        device=Device(process=dump.process),
+        began_wall_ns=None if dump.at_ns is None else dump.at_ns - _ANR_MS * _MS,
+        duration_ns=_ANR_MS * _MS,
+        is_least=True,
+        stacks=(SeenStack(frames=tuple(main.frames)),),
+        threads=tuple(
+            SeenThread(name=one.name, state=one.state, frames=tuple(one.frames))
+            for one in dump.threads[:_THREADS_MAX]
+            if one is not main
+        ),
+        notes=tuple(_notes(main, {one.tid: one for one in dump.threads})),
+    )
+
+
+def _notes(main: _Seen, threads: dict[int, _Seen]) -> Iterator[str]:
+    """Its state, and the chain of threads that it waits for."""
+    yield f"Thread main was {main.state}."
+    at, seen = main, [main]
+    while at.waits_for is not None and (holder := threads.get(at.waits_for)) is not None:
+        lock = f"a {at.lock}" if at.lock else "a monitor"
+        yield f"Thread {at.name} waited for {lock}, which thread {holder.name} held."
+        if holder in seen:
+            names = ", ".join(one.name for one in seen[seen.index(holder) :])
+            yield f"They wait for each other and never go on, a deadlock: {names}."
+            return
+        seen.append(holder)
+        at = holder
+
+
+TRACES = TracesImporter()
