@@ -17,7 +17,7 @@ from loopcanary.importers import matrix
 from loopcanary.importers.matrix_rows import DISPATCH
 from loopcanary.model import Jank, StackFrame, Stall
 from loopcanary.model.calls import TracedCall, TracedCalls
-from loopcanary.model.search import OTHERS, STALLS
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery
 from loopcanary.protocols.imports import Line
 from loopcanary.store import Retention, Store
 
@@ -176,10 +176,13 @@ def test_frames_of_a_scene(capsys: Captured) -> None:
     assert "1 other issue" in capsys.readouterr().out
     store = Store(Path("s"), retention=KEPT)
     (jank,) = store.reader.issues(OTHERS)
+    (session,) = store.reader.sessions(IssueQuery())
     store.close()
     assert isinstance(jank, Jank)
     assert jank.figures.drop_level == (451, 14, 3, 0, 0)
     assert jank.figures.drop_sum == (108, 57, 41, 0, 0)
+    (scene,) = session.traces.frames
+    assert (scene.scene, scene.figures) == (jank.scene, jank.figures)
     assert "46.4" in jank.title
     assert main(["show", jank.id, "--store", "s"]) == 0
 

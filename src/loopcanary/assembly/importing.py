@@ -18,6 +18,8 @@ from loopcanary.importers.ownership import JavaOwnership
 from loopcanary.importers.sources import Text, streams
 from loopcanary.importers.verdicts import stall_of
 from loopcanary.model import Session, SessionEnd
+from loopcanary.model.figures.frames import SceneFrames
+from loopcanary.model.figures.traces import TraceFigures
 from loopcanary.protocols.imports import SeenFrames
 from loopcanary.registry import IMPORTERS, REGISTRY
 from loopcanary.tracers.judging import lag_fingerprint
@@ -56,6 +58,8 @@ class TextIntake:
     _sessions: dict[str, Session] = field(default_factory=dict)
     _waiting: list[tuple[Blocked, Text, int]] = field(default_factory=list)
     """With methods whose names may come with a later text."""
+    _frames: dict[tuple[str, str | None, int], SceneFrames] = field(default_factory=dict)
+    """By run, scene and rate of the screen."""
     _methods: dict[int, CodePlace] = field(default_factory=dict)
     _own: JavaOwnership = field(init=False)
     _importers: list[TextImporter] = field(init=False)
@@ -100,7 +104,8 @@ class TextIntake:
         for seen, text, near_ns in self._waiting:
             self._add(seen, text, near_ns)
         for session in self._sessions.values():
-            self.intake.add_session(session)
+            of_it = [figures for (key, *_), figures in self._frames.items() if key == session.id]
+            self.intake.add_session(replace(session, traces=TraceFigures(frames=tuple(of_it))))
 
     def _add(self, blocked: Blocked, text: Text, near_ns: int) -> None:
         began_ns = _began(blocked, text, near_ns)
@@ -130,6 +135,10 @@ class TextIntake:
             session=session,
             began_wall_ns=near_ns if began_ns is None else began_ns,
         )
+        scene = SceneFrames(thread=jank.thread, loop=LOOPER, scene=seen.scene, figures=jank.figures)
+        key = (session, seen.scene, jank.figures.refresh_mhz)
+        known = self._frames.get(key)
+        self._frames[key] = scene if known is None else replace(known, figures=known.figures + scene.figures)
         self.intake.add_issue(replace(jank, fingerprint=lag_fingerprint("jank", LOOPER, None, seen.scene)))
 
     def _session(self, blocked: Blocked | SeenFrames, began_ns: int, source: str) -> str:

@@ -15,6 +15,7 @@ from loopcanary.protocols.imports import Blocked, Line, SeenCall, SeenFrames
 _MS = 1_000_000
 _JOINED_MAX = 400
 """Lines that one issue is spread over."""
+_ISSUE_MAX = 1 << 20
 _BUDGET = 64 << 20
 """Characters that are looked at in vain."""
 _PRINTED = re.compile(r"\s*ISSUE (TAG|KEY|Content|Time Stamp): ?(.*)")
@@ -62,23 +63,24 @@ class _FormReader:
 
     def _as_json(self, text: str) -> Iterator[Blocked | SeenFrames]:
         begin = self.at
-        joined = text[text.index("{") :]
+        pieces = [text[text.index("{") :]]
+        size, still_open = 0, 0
         for end in range(begin + 1, min(begin + _JOINED_MAX, len(self._lines)) + 1):
-            if "}" in joined[-len(self._lines[end - 1].text) - 1 :] and joined.count("}") >= joined.count(
-                "{"
-            ):
+            size += len(pieces[-1])
+            still_open += pieces[-1].count("{") - pieces[-1].count("}")
+            if still_open <= 0:  # braces in texts count, too: an issue's are balanced
                 try:
-                    value, _ = self._decoder.raw_decode(joined)
+                    value, _ = self._decoder.raw_decode("".join(pieces))
                 except _wrong:
-                    self._budget -= len(joined)
+                    self._budget -= size
                 else:
                     self.at = end
                     yield from _of_value(value, tuple(line.number for line in self._lines[begin:end]))
                     return
-            if self._budget < 0 or end == len(self._lines) or len(joined) > 1 << 20:
+            if self._budget < 0 or end == len(self._lines) or size > _ISSUE_MAX:
                 break
-            joined += self._lines[end].text
-        self._budget -= len(joined)
+            pieces.append(self._lines[end].text)
+        self._budget -= size
         self.at = begin + 1
 
     def _printed(self) -> Iterator[Blocked | SeenFrames]:

@@ -77,7 +77,7 @@ def _notes(content: Mapping[str, Any], detail: str) -> Iterator[str]:
     if str(content.get("isProcessForeground")).lower() == "false":
         yield "The app was in the background."
     if key := _text(content, "stackKey").strip():
-        yield f"Matrix's stackKey is {key[:100]}"
+        yield f"Matrix's stackKey is `{key[:100]}`."
 
 
 def _frames(content: Mapping[str, Any], lines: tuple[int, ...]) -> Iterator[SeenFrames]:
