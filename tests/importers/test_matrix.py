@@ -183,6 +183,7 @@ def test_frames_of_a_scene(capsys: Captured) -> None:
     assert jank.figures.drop_sum == (108, 57, 41, 0, 0)
     (scene,) = session.traces.frames
     assert (scene.scene, scene.figures) == (jank.scene, jank.figures)
+    assert jank.figures.worst_ns == 15 * 16_666_667
     assert "46.4" in jank.title
     assert main(["show", jank.id, "--store", "s"]) == 0
 

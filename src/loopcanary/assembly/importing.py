@@ -83,7 +83,9 @@ class TextIntake:
                 if isinstance(seen, SeenFrames):
                     self._add_frames(seen, text, near_ns)
                 elif seen.calls:
-                    self._waiting.append((seen, text, near_ns))
+                    began_ns = _began(seen, text, near_ns)
+                    kept = replace(seen, began_wall_ns=began_ns, lines=())  # not the text: there may be many
+                    self._waiting.append((kept, Text(text.name, []), near_ns))
                 else:
                     self._add(seen, text, near_ns)
         self.texts, self.found = self.texts + 1, self.found + count

@@ -29,6 +29,7 @@ def jank_of(seen: SeenFrames, *, issue_id: str, session: str, began_wall_ns: int
         late_ns=dropped * one_ns,
         janky_ns=sum(seen.drop_sum[1:]) * one_ns,
         frozen=seen.drop_level[-1],
+        worst_ns=_worst(seen) * one_ns,
     )
     said = "" if seen.fps is None else f" (Matrix says {format_number(seen.fps)})"
     return Jank(
@@ -45,3 +46,11 @@ def jank_of(seen: SeenFrames, *, issue_id: str, session: str, began_wall_ns: int
         figures=figures,
         worst=(),
     )
+
+
+def _worst(seen: SeenFrames) -> int:
+    """How many intervals the longest frame took at least: as many as those of the worst level on average."""
+    for count, dropped in zip(reversed(seen.drop_level), reversed(seen.drop_sum), strict=True):
+        if count:
+            return -(-dropped // count) + 1
+    return 0
