@@ -42,15 +42,16 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
 {
     static char *keywords[] = {"path",    "facts",  "threshold_ns", "sample_delay_ns", "sample_interval_ns",
                                "hang_ns", "anr_ns", "checkpoint",   "takes_keeper",    "stalls_per_minute",
-                               NULL};
+                               "notify_socket", "feed_ns", NULL};
     PyObject *path, *checkpoint = NULL;
     int takes_keeper = 0;
-    const char *facts;
+    const char *facts, *notify_socket = NULL;
     Py_ssize_t facts_bytes;
-    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pK", keywords, PyUnicode_FSConverter, &path, &facts,
+    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0, feed = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pKyK", keywords, PyUnicode_FSConverter, &path, &facts,
                                      &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
-                                     PyUnicode_FSConverter, &checkpoint, &takes_keeper, &per_minute)) {
+                                     PyUnicode_FSConverter, &checkpoint, &takes_keeper, &per_minute, &notify_socket,
+                                     &feed)) {
         return NULL;
     }
     const lc_watchdog_settings settings = {
@@ -61,16 +62,15 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
         .hang_ns = hang,
         .anr_ns = anr,
         .stalls_per_minute = per_minute,
+        .notify_socket = notify_socket,
+        .feed_ns = feed,
     };
     const bool started =
         lc_agent_start(PyBytes_AS_STRING(path), checkpoint ? PyBytes_AS_STRING(checkpoint) : NULL, facts,
                        facts_bytes, &settings, threshold, delay, takes_keeper ? LC_TAKES_KEEPER : LC_TAKES_DRAIN);
     Py_DECREF(path);
     Py_XDECREF(checkpoint);
-    if (!started) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return started ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *args)

@@ -76,12 +76,22 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
             _tell_children(_canary)
             _canary.begun_ns = _begun_ns
         # A child process starts its engine when it runs a loop. The program itself starts it now, before any
-        # of its own code has run; so does one whose start is recorded.
+        # of its own code has run; so does one whose start is recorded, or that a service manager watches.
         is_by_run = _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid())
-        if not _from_startup or is_by_run or _canary.config.startup:
+        is_first = is_by_run or _canary.config.startup or _feeds_manager(_canary)
+        if not _from_startup or is_first:
             _canary.start()
         _canary.arm()
         return _canary
+
+
+def _feeds_manager(canary: Canary) -> bool:
+    """Whether a service manager waits for signs of life of this very process."""
+    if not canary.config.sd_watchdog:
+        return False
+    from loopcanary.engine.service_manager import feed_of
+
+    return feed_of(canary.config) is not None
 
 
 def uninstall() -> None:

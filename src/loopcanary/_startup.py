@@ -59,7 +59,8 @@ def start() -> None:
     if _called or (is_tool(sys.orig_argv) and not asked_for):
         return
     _called = True
-    if asked_for or os.environ.get("LOOPCANARY_STARTUP") in _TRUE:
+    is_early = any(os.environ.get(f"LOOPCANARY_{one}") in _TRUE for one in ("STARTUP", "SD_WATCHDOG"))
+    if asked_for or is_early:
         loopcanary._begun_ns = begun_ns  # noqa: SLF001 - the same package
         _begin()
         return

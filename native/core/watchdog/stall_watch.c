@@ -100,7 +100,7 @@ static subject find_subject(const lc_watchdog *w, const lc_lane *lane, const lan
     return (subject){0, 0, 0, 0};
 }
 
-static void bind(const lc_lane_watch *watch, const subject *s, const lane_now *now)
+static void bind_slot(const lc_lane_watch *watch, const subject *s, const lane_now *now)
 {
     lc_slot *slot = watch->writer->slot;
     lc_stall_slot_forget_names(slot);
@@ -230,11 +230,11 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane
         if (slot == NULL) {
             return now_ns + w->settings.tick_ns;
         }
-        bind(watch, &s, &now);
+        bind_slot(watch, &s, &now);
         watch->next_sample_ns = now_ns;
         LC_RELEASE(slot->state, LC_SLOT_OPEN);
     } else if (must_rebind(watch->writer->slot, &s, now_ns)) {
-        bind(watch, &s, &now);
+        bind_slot(watch, &s, &now);
         watch->next_sample_ns = now_ns;
     }
     return follow(w, lane, watch, &s, now_ns);

@@ -11,6 +11,7 @@
 
 #include "core/host/kept_file.h"
 #include "core/host/own_thread.h"
+#include "core/liveness/liveness.h"
 #include "core/watchdog/stall_watch.h"
 
 enum { LATE_NS = 10 * 1000 * 1000 };
@@ -44,6 +45,8 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     w->flight = flight;
     w->source = source;
     w->settings = *settings;
+    w->settings.notify_socket = NULL;
+    lc_feed_open(&w->feed, settings->notify_socket, settings->feed_ns);
     lc_storm_begin(&w->storm, settings->stalls_per_minute, lc_now_ns());
     lc_memory_reader_open(&w->reader, getpid());
     w->can_park = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
@@ -115,7 +118,7 @@ static bool some_lane_works(const lc_watchdog *w)
 
 /* Dekker's problem: a lane stores "busy", then loads `parked`; we store `parked`, then load the lanes. One of
  * the two must see the other's store. The barrier for both sides is here, where it is rare. */
-static void park(lc_watchdog *w, uint32_t bell_seen)
+static void park(lc_watchdog *w, uint32_t bell_seen, uint64_t deadline)
 {
     lc_header *header = w->flight->header;
     rest_files(w);
@@ -126,7 +129,7 @@ static void park(lc_watchdog *w, uint32_t bell_seen)
         atomic_thread_fence(memory_order_seq_cst);
     }
     if (!some_lane_works(w) && lc_life_is(&w->life, LC_LIFE_RUNS)) {
-        lc_bell_wait(&w->bell, bell_seen, LC_NO_DEADLINE);
+        lc_bell_wait(&w->bell, bell_seen, deadline);
     }
     LC_STORE(header->parked, 0);
 }
@@ -145,10 +148,12 @@ static void watch(lc_watchdog *w)
 {
     while (lc_life_is(&w->life, LC_LIFE_RUNS)) {
         const uint32_t bell_seen = atomic_load_explicit(&w->bell, memory_order_acquire);
-        const uint64_t deadline = lc_watchdog_look(w, lc_now_ns());
-        if (deadline == LC_NO_DEADLINE) {
+        const uint64_t wanted = lc_watchdog_look(w, lc_now_ns());
+        const uint64_t lively = lc_liveness_look(w, lc_now_ns());
+        const uint64_t deadline = lively < wanted ? lively : wanted;
+        if (wanted == LC_NO_DEADLINE) {
             count_own_time(w);
-            park(w, bell_seen);
+            park(w, bell_seen, lively);
         } else if (!lc_bell_wait(&w->bell, bell_seen, deadline) && lc_now_ns() > deadline + LATE_NS) {
             lc_flight_count(w->flight, LC_COUNTER_watchdog_late, 1);
         }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include "core/watchdog/checkpoint.h"
+#include "core/liveness/feed.h"
+#include "core/liveness/progress.h"
 #include "core/flight/flight.h"
 #include "core/watchdog/frame_source.h"
 #include "core/watchdog/futex.h"
@@ -33,6 +35,8 @@ typedef struct {
     uint64_t hang_ns;     /* all threads are read */
     uint64_t anr_ns;      /* published while it lasts */
     uint64_t stalls_per_minute; /* where a keeper takes them; 0: no limit */
+    const char *notify_socket;  /* of the service manager that is to be fed; read by lc_watchdog_open; NULL: none */
+    uint64_t feed_ns;           /* how often */
 } lc_watchdog_settings;
 
 /* What the watchdog remembers of a lane between looks. */
@@ -48,6 +52,7 @@ typedef struct {
     uint64_t blind_tid; /* counted as a thread whose calls cannot be read */
     lc_wait_memory wait;
     lc_lane_readings readings;   /* of the thread, from before a stall */
+    lc_progress progress;
 } lc_lane_watch;
 
 typedef struct {
@@ -61,6 +66,7 @@ typedef struct {
     lc_courier *courier;   /* NULL: no keeper is called */
     lc_storm storm;
     lc_checkpoint checkpoint;
+    lc_feed feed;
     lc_bell life; /* of the thread: thread_life.h */
     bool can_park;
     uint64_t next_serial;

@@ -30,6 +30,7 @@ from loopcanary.engine.in_process.native import NativeBackend
 from loopcanary.engine.in_process.parts import EngineParts, FileBackend, Plugged
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.engine.in_process.running import RunningEngine
+from loopcanary.engine.service_manager import feed_of
 from loopcanary.facts import code_paths, session_facts
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState, Startup
 from loopcanary.model.config import HANG_NS
@@ -40,6 +41,7 @@ from loopcanary.wire import from_wire, to_wire
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
+    from loopcanary.engine.feeder import Feeder
 
 
 def make_engine(canary: Canary, native: Native | None) -> RunningEngine:
@@ -173,7 +175,8 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
     if native is None:
         from loopcanary.portable.backend import PortableBackend
 
-        return PortableBackend(canary.config)
+        feed = feed_of(canary.config)
+        return PortableBackend(canary.config, feeder=None if feed is None else _feeder(*feed))
     return NativeBackend(
         native,
         canary.config,
@@ -183,6 +186,12 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
         begun=None if canary.kept is None else canary.kept.backend,
         has_keeper=canary.kept is not None and canary.no_keeper is None,
     )
+
+
+def _feeder(address: bytes, interval_ns: int) -> Callable[..., Feeder]:
+    from loopcanary.engine.feeder import Feeder  # few programs have a manager that waits for them
+
+    return partial(Feeder, address, interval_ns)
 
 
 def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor], Plugged]:

@@ -119,6 +119,7 @@ SETTINGS = (
 """Of `run` and `attach`, in the order of their help."""
 RUN_ONLY = (
     Option("--startup", "Record how the program starts, with every import."),
+    Option("--sd-watchdog", "Feed systemd's watchdog while every loop makes progress."),
     Option(
         "--fail-on-stall",
         "Exit with 70 instead of 0 if there was a stall (in this process, not in children).",

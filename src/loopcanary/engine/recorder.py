@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from _json import encode_basestring
 
+from loopcanary.engine.service_manager import feed_of
 from loopcanary.model.config import ANR_NS, HANG_NS
 
 TYPE_CHECKING = False  # typing is not loaded for it
@@ -202,7 +203,9 @@ class Recorder:
         self, place: FlightPlace, opened: Callable[[str], object] | None, *, takes_keeper: bool
     ) -> None:
         place.prepare()
-        saved: dict[str, Any] = {} if place.saved is None else {"checkpoint": place.saved}
+        more: dict[str, Any] = {} if place.saved is None else {"checkpoint": place.saved}
+        if (feed := feed_of(self._config)) is not None:
+            more["notify_socket"], more["feed_ns"] = feed
         self.native.start(
             path=place.path,
             facts=b"{}",
@@ -213,7 +216,7 @@ class Recorder:
             anr_ns=ANR_NS,
             takes_keeper=takes_keeper,
             stalls_per_minute=self._config.stalls_per_minute if takes_keeper else 0,
-            **saved,
+            **more,
         )
         try:
             if opened is not None:

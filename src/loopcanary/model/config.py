@@ -109,6 +109,8 @@ class Config(_Frozen):
     """Record stalls while a debugger is attached."""
     production: bool = False
     """A bad setting is logged and its default kept, where otherwise it is an error."""
+    sd_watchdog: bool = False
+    """Under systemd with `WatchdogSec=`: say that the program lives, while every loop makes progress."""
     fail_on_stall: bool = False
     """A program that would end with status 0 ends with 70 where a stall was recorded."""
     stalls_per_minute: int = 120

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.model.config import Config
 from loopcanary.model.evidence import LaneTotals, StallEvidence
@@ -27,6 +27,17 @@ from loopcanary.portable.turns import ThreadTurns
 from loopcanary.portable.watchdog import Watchdog, WatchdogBell
 from loopcanary.portable.work import WorkBrackets
 
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Feeds(Protocol):
+        """What runs with the engine."""
+
+        def start(self) -> None: ...
+
+        def stop(self) -> None: ...
+
+
 _NEWS_MAX = 256
 
 
@@ -35,7 +46,14 @@ class PortableBackend:
 
     name = "portable"
 
-    def __init__(self, config: Config, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Callable[[], int] = time.monotonic_ns,
+        *,
+        feeder: Callable[[Callable[[], tuple[str, str, int] | None]], Feeds] | None = None,
+    ) -> None:
+        """`feeder`: makes what is to run with it and asks for the longest turn: its thread, kind and ns."""
         self._clock = clock
         self._pid = os.getpid()
         self._running = False
@@ -49,6 +67,7 @@ class PortableBackend:
         )
         self._lanes = Lanes(self._limits, clock, self._wake_watchdog)
         self._watchdog = Watchdog(self._observer, lambda: self._lanes.watched, clock, self._limits.delay_ns)
+        self._feeder = None if feeder is None else feeder(self._longest)
         wake = self._watchdog.wake_if_parked
         work = WorkBrackets(clock, self._lanes.busy_here, lambda: self._open_lane(THREAD))
         self.turns = ThreadTurns(clock, self._open_lane, wake)
@@ -60,11 +79,25 @@ class PortableBackend:
         self.listener = PortableScopes(work, self._lanes, self._observer, wake)
         """Gets scenes and work from `scopes`."""
 
+    def _longest(self) -> tuple[str, str, int] | None:
+        """Thread, kind of loop and length of the longest turn that goes on, without what was granted."""
+        now_ns, found = self._clock(), None
+        for lane in (one.lane for one in self._lanes.watched):
+            ongoing, identity = lane.look(), lane.identity
+            if ongoing is None or lane.closed_ns is not None or identity.loop_kind == THREAD:
+                continue
+            ns = now_ns - ongoing.begin_ns - lane.allowance(ongoing.epoch)
+            if found is None or ns > found[2]:
+                found = (identity.thread_name, identity.loop_kind, ns)
+        return found
+
     def start(self) -> None:
         """Begins to watch. Idempotent. RuntimeError where the system gives no thread."""
         if not self._running:
             self._watchdog.start()
             self._collections.start()
+            if self._feeder is not None:
+                self._feeder.start()
             self._running = self.loops.are_watched = True
 
     def stop(self) -> None:
@@ -75,6 +108,8 @@ class PortableBackend:
         self.turns.stop()
         self.loops.end()
         self._watchdog.stop()
+        if self._feeder is not None:
+            self._feeder.stop()
         self._collections.stop()
         self.wake()
 
