@@ -18,6 +18,7 @@ _JOINED_MAX = 400
 _ISSUE_MAX = 1 << 20
 _BUDGET = 64 << 20
 """Characters that are looked at in vain."""
+_LINE_COST = 50
 _PRINTED = re.compile(r"\s*ISSUE (TAG|KEY|Content|Time Stamp): ?(.*)")
 _FIELD = re.compile(r"\s+([A-Za-z_]{2,40}) : (.*)")
 _HAPPENS = re.compile(r".*maybe happens (?:Jankiness|ANR)!? ?\((\d{1,9}) ?ms\).*", re.ASCII)
@@ -80,7 +81,7 @@ class _FormReader:
             if self._budget < 0 or end == len(self._lines) or size > _ISSUE_MAX:
                 break
             pieces.append(self._lines[end].text)
-        self._budget -= size
+        self._budget -= size + _LINE_COST * len(pieces)
         self.at = begin + 1
 
     def _printed(self) -> Iterator[Blocked | SeenFrames]:

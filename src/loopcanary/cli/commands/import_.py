@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from loopcanary.store import Intake, TakenIn
 
 _NAMES_MAX = 5
+_LISTED = "`loopcanary import --list` says what is; nothing was changed"
 
 
 @click.command(short_help="Take bundles, and logs of Android's monitors, into a store.")
@@ -89,6 +90,9 @@ def _list() -> int:
 
 def _take(file: Path, intake: Intake, texts: TextIntake, bounds: Bounds, now_wall_ns: int) -> None:
     """Gives the file to the importer that knows it. BundleError: none does."""
+    from zipfile import is_zipfile
+
+    from loopcanary.bundles import BundleError
     from loopcanary.importers.sources import text_of
     from loopcanary.importers.sources import texts as texts_at
 
@@ -103,6 +107,10 @@ def _take(file: Path, intake: Intake, texts: TextIntake, bounds: Bounds, now_wal
         return
     found = sum(texts.take(text) for text in texts_at(file, bounds))
     if not found and not file.is_dir():
+        if file.is_file() and not is_zipfile(file):
+            raise BundleError(
+                f"{file} cannot be imported: it is no zip, and no text that is known; {_LISTED}"
+            )
         importers[0].read(file, intake, now_wall_ns=now_wall_ns)  # which says what is wrong with it
 
 
