@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.importers.logs import logcat
+from tests.importers.logs import WATCHDOG, block, logcat
 from tests.store.samples import SESSION, STALL
 
 from loopcanary.cli import main
@@ -224,3 +224,9 @@ def test_no_lines_raise(lines: list[str]) -> None:
     numbered = [Line(number, text) for number, text in enumerate(lines, 1)]
     for found in matrix.MATRIX.find(numbered, near_wall_ns=0):
         assert found.lines
+
+
+def test_a_mixed_logcat_has_all_of_them() -> None:
+    text = "\n".join([FORMS["logcat"], logcat(block()), logcat(WATCHDOG, "AndroidRuntime")])
+    stalls = taken(written("logcat.txt", text))
+    assert {stall.engine for stall in stalls} == {"Matrix", "BlockCanary", "ANR-WatchDog"}
