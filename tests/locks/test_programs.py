@@ -30,11 +30,20 @@ def test_a_deadlock_is_reported_and_outlives_its_program(tmp_path, engine):
         said = next(line for line in child.stderr if "deadlock" in line)
         child.kill()
     assert "2 tasks wait for each other: pay, refund" in said
-    report = [sys.executable, "-m", "loopcanary", "report", "--format", "json"]
-    done = subprocess.run(
-        report, cwd=tmp_path, env=clean, capture_output=True, text=True, check=True, timeout=GIVES_UP_S
+
+    def asked(*words: str) -> str:
+        asks = [sys.executable, "-m", "loopcanary", *words]
+        done = subprocess.run(
+            asks, cwd=tmp_path, env=clean, capture_output=True, text=True, check=True, timeout=GIVES_UP_S
+        )
+        return done.stdout
+
+    (issue,) = json.loads(asked("report", "--format", "json"))["issues"]
+    told = "pay holds Lock 'Bank.accounts' and waits for Lock 'Bank.ledger'"
+    assert all(
+        told in " ".join(asked("show", issue["id"], "--format", form).split())
+        for form in ("text", "markdown")
     )
-    (issue,) = json.loads(done.stdout)["issues"]
     assert issue["kind"] == "deadlock"
     pay, refund = issue["cycle"]
     assert pay["task"] == "pay"

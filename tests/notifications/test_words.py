@@ -15,6 +15,7 @@ from tests.store.samples import (
     ISSUES,
     JANK,
     KILLED,
+    LOCK_ISSUES,
     SESSION,
     STALL,
     STARTUP,
@@ -142,8 +143,9 @@ def test_other_issues_say_what_they_are_by_how_much_and_where(found, title, caus
 def test_every_kind_of_issue_has_a_notice():
     """Kinds that join the model join here: their samples are among these."""
     registered = {one.name for one in REGISTRY.of(KINDS)}
-    assert {issue.kind.value for issue in ISSUES} == registered - {"stall"}
-    for issue in ISSUES:
+    issues = (*ISSUES, *LOCK_ISSUES)
+    assert {issue.kind.value for issue in issues} == registered - {"stall"}
+    for issue in issues:
         notice = told(issue)
         assert issue.title in notice.title
         assert notice.cause

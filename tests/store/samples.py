@@ -64,6 +64,7 @@ from loopcanary.model import (
     WeightedStack,
     WorkKind,
 )
+from loopcanary.model.issues.locks import Deadlock, LockLeak, TaskWait
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -530,8 +531,57 @@ START_IN_TIME = dataclasses.replace(
     left_out=0,
 )
 """Within its limit: it is kept for the course of starts, not reported."""
+_WAITS = {
+    **_COMMON,
+    "cause": Cause.LOCK,
+    "scene": None,
+    "stalls": (),
+    "stacks": (),
+    "advice": "Take locks in the same order everywhere, or hold one at a time",
+}
+DEADLOCK = Deadlock(
+    id="s1-deadlock-7",
+    fingerprint="deadlock:0123456789ab",
+    title="2 tasks wait for each other: pay, refund",
+    duration_ns=3_000 * MS,
+    cycle=(
+        TaskWait(
+            task="pay",
+            waits_for="Lock 'Bank.ledger'",
+            holds="Lock 'Bank.accounts'",
+            frames=(frame("Bank.pay", "/srv/shop/bank.py", 14, in_app=True),),
+        ),
+        TaskWait(
+            task="refund",
+            waits_for="Lock 'Bank.accounts'",
+            holds="Lock 'Bank.ledger'",
+            frames=(frame("Bank.refund", "/srv/shop/bank.py", 20, in_app=True),),
+        ),
+    ),
+    waiting=1,
+    **{**_WAITS, "began_wall_ns": BEGAN + 42 * S},
+)
+LOCK_LEAK = LockLeak(
+    id="s1-lock-leak-8",
+    fingerprint="lock-leak:0123456789ab",
+    title="Lock 'Cache.lock' was not released: 1 task waits for it",
+    duration_ns=8_000 * MS,
+    primitive="Lock 'Cache.lock'",
+    acquired_by="fill",
+    acquired=(frame("Cache.fill", "/srv/shop/cache.py", 12, in_app=True),),
+    waiters=(
+        TaskWait(
+            task="read",
+            waits_for="Lock 'Cache.lock'",
+            frames=(frame("Cache.read", "/srv/shop/cache.py", 17, in_app=True),),
+        ),
+    ),
+    waiting=1,
+    **{**_WAITS, "began_wall_ns": BEGAN + 44 * S},
+)
 ISSUES = (JANK, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD)
-"""One of each kind, oldest first."""
+"""One of each kind but those of locks, oldest first."""
+LOCK_ISSUES = (DEADLOCK, LOCK_LEAK)
 
 
 # ---- any value there can be ------------------------------------------------------------------
