@@ -22,6 +22,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 LIMIT_MS = 100
@@ -256,6 +257,12 @@ def rows(folder: Path) -> Iterator[list[str]]:
 
 def main() -> None:
     """Prints a table in Markdown, row by row."""
+    missing = [
+        name for name in ("pytest_asyncio", "pyleak", "blockbuster", "aiocop") if find_spec(name) is None
+    ]
+    if missing:
+        print(f"not measured: {', '.join(missing)} not installed; the first lines of this file say how")
+        return
     print("|", " | ".join(["", *TOOLS]), "|")
     print("|---" * (len(TOOLS) + 1) + "|")
     with tempfile.TemporaryDirectory() as place:
