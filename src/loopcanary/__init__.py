@@ -89,9 +89,9 @@ def _feeds_manager(canary: Canary) -> bool:
     """Whether a service manager waits for signs of life of this very process."""
     if not canary.config.sd_watchdog:
         return False
-    from loopcanary.engine.service_manager import feed_of
+    from loopcanary.engine.service_manager import feed_wanted
 
-    return feed_of(canary.config) is not None
+    return feed_wanted(_os.environ) is not None
 
 
 def uninstall() -> None:

@@ -30,7 +30,6 @@ from loopcanary.engine.in_process.native import NativeBackend
 from loopcanary.engine.in_process.parts import EngineParts, FileBackend, Plugged
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.engine.in_process.running import RunningEngine
-from loopcanary.engine.service_manager import feed_of
 from loopcanary.facts import code_paths, session_facts
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState, Startup
 from loopcanary.model.config import HANG_NS
@@ -175,8 +174,7 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
     if native is None:
         from loopcanary.portable.backend import PortableBackend
 
-        feed = feed_of(canary.config)
-        return PortableBackend(canary.config, feeder=None if feed is None else _feeder(*feed))
+        return PortableBackend(canary.config, feeder=_feeder() if canary.config.sd_watchdog else None)
     return NativeBackend(
         native,
         canary.config,
@@ -188,10 +186,13 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
     )
 
 
-def _feeder(address: bytes, interval_ns: int) -> Callable[..., Feeder]:
-    from loopcanary.engine.feeder import Feeder  # few programs have a manager that waits for them
+def _feeder() -> Callable[..., Feeder] | None:
+    """None: no service manager waits for this process."""
+    from loopcanary.engine.feeder import Feeder
+    from loopcanary.engine.service_manager import feed_wanted
 
-    return partial(Feeder, address, interval_ns)
+    feed = feed_wanted(os.environ)
+    return None if feed is None else partial(Feeder, *feed)
 
 
 def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor], Plugged]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from _json import encode_basestring
 
-from loopcanary.engine.service_manager import feed_of
 from loopcanary.model.config import ANR_NS, HANG_NS
 
 TYPE_CHECKING = False  # typing is not loaded for it
@@ -204,7 +203,7 @@ class Recorder:
     ) -> None:
         place.prepare()
         more: dict[str, Any] = {} if place.saved is None else {"checkpoint": place.saved}
-        if (feed := feed_of(self._config)) is not None:
+        if self._config.sd_watchdog and (feed := _feed()) is not None:
             more["notify_socket"], more["feed_ns"] = feed
         self.native.start(
             path=place.path,
@@ -263,3 +262,10 @@ class Recorder:
     def listener(self) -> Any:
         """Gets scenes and work from `scopes`: the extension itself."""
         return self.native
+
+
+def _feed() -> tuple[bytes, int] | None:
+    """The service manager's socket, and how often to feed it; most programs have none, and load nothing."""
+    from loopcanary.engine.service_manager import feed_wanted
+
+    return feed_wanted(os.environ)
