@@ -289,6 +289,11 @@ uint64_t lc_agent_stalls(void)
     return stalls + (lc_the_agent.running ? LC_LOAD(flight->counters[LC_COUNTER_stalls_recorded]) : 0u);
 }
 
+PyObject *lc_stalls_ended(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLongLong(lc_agent_stalls());
+}
+
 int lc_agent_ring_keeper(uint64_t deadline_ns)
 {
     lc_agent *agent = &lc_the_agent;

@@ -72,6 +72,7 @@ bool lc_agent_end_with_keeper(uint64_t deadline_ns);
 uint64_t lc_agent_lanes_used(void);
 /* Stalls that have ended, those too that the watchdog has still to see; 0 as above. */
 uint64_t lc_agent_stalls(void);
+PyObject *lc_stalls_ended(PyObject *module, PyObject *unused); /* the same for Python */
 /* Rings the keeper's bell: 0; or an errno (courier.h); ESRCH: the engine does not run. */
 int lc_agent_ring_keeper(uint64_t deadline_ns);
 

@@ -284,8 +284,7 @@ static PyObject *clock_kind(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "Creates the flight file and starts the watchdog."},
-    {"stop", stop, METH_VARARGS,
-     "stop(process_ends, patience_s): ends the watchdog and gives everything back; the file stays."},
+    {"stop", stop, METH_VARARGS, "stop(process_ends, patience_s): ends the watchdog; the file stays."},
     {"forget_after_fork", forget_after_fork, METH_NOARGS, "In a forked child: lets go of the parent's engine."},
     {"obstacle", obstacle, METH_NOARGS, "Why the engine cannot start in this process; None where it can."},
     {"pause", pause_watchdog, METH_O,
@@ -309,6 +308,7 @@ static PyMethodDef methods[] = {
     {"work_begin", work_begin, METH_O, "work_begin(name) -> token | None"},
     {"work_end", work_end, METH_O, "work_end(token)"},
     {"call_tree", lc_call_tree_of, METH_VARARGS, "Rows of calls of words: module/keeper/call_tree.h."},
+    {"stalls_ended", lc_stalls_ended, METH_NOARGS, "See agent.h."},
     {"clock_kind", clock_kind, METH_NOARGS, "What ticks are here: tsc, cntvct or monotonic."},
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
     {"open_keeper", lc_open_keeper, METH_O, "open_keeper(path) -> KeeperPage: see keeper/page.h."},

@@ -110,7 +110,8 @@ def test_install_in_a_callback_watches_from_the_next(watch, loop):
     loop.run_forever()
     assert "select" in vars(loop._selector)
     loopcanary.uninstall()
-    assert culprits(watch) == ["slow", "slow"]
+    # By the callback: on a busy machine one of them may be the host's.
+    assert [stall.callback for stall in watch.all_stalls() if stall.callback] == ["slow", "slow"]
 
 
 def test_uninstalled_inside_a_callback_the_loop_runs_on(watch, loop):

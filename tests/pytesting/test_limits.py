@@ -33,6 +33,11 @@ def test_the_longest_comes_first() -> None:
     assert Limit(None).broken_by([STALL, READS], frozenset()) == []
 
 
+def test_what_the_host_did_breaks_no_limit() -> None:
+    by_the_host = stall(id="s1-3", cause=Cause.HOST)
+    assert Limit(0).broken_by([by_the_host, STALL], frozenset()) == [STALL]
+
+
 def test_known_bugs_break_no_limit() -> None:
     assert Limit(0).broken_by([STALL, READS], frozenset({"1:read"})) == [STALL]
 

@@ -49,7 +49,7 @@ class Clock:
 class LoopHealth:
     """Figures of one watched loop over its life. Delays: how long an event that arrives at a random
     moment waits, from exact busy intervals d in a window T: P(delay > x) = sum(max(0, d - x)) / T,
-    mean = sum(d * d) / 2T (DESIGN section 4)."""
+    mean = sum(d * d) / 2T."""
 
     thread: str
     """Its name."""

@@ -45,7 +45,7 @@ _ALIKE = 1 / 4
 
 
 class Cause(Enum):
-    """Why the thread was blocked; DESIGN section 6."""
+    """Why the thread was blocked."""
 
     CPU = "cpu"
     NATIVE_CPU = "native-cpu"

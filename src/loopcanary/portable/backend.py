@@ -142,6 +142,10 @@ class PortableBackend:
     def release(self, evidence: StallEvidence) -> None:
         """Nothing is kept of what was taken."""
 
+    def stalls_ended(self) -> int:
+        """How many stalls have ended, taken or not."""
+        return sum(one.lane.stalls for one in self._lanes.watched)
+
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread. Callbacks are counted if a probe reports them, turns if no ticker
         does."""

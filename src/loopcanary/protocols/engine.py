@@ -37,6 +37,10 @@ class Backend(Protocol):
     def release(self, evidence: StallEvidence) -> None:
         """What `take` gave is stored, or not wanted: its place may be used again."""
 
+    def stalls_ended(self) -> int:
+        """How many stalls have ended, taken or not. Some microseconds, where `totals` takes milliseconds. One
+        that is being recorded may count twice for a moment."""
+
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.model import Cause
 from loopcanary.model.units import parse_duration_ns
 
 if TYPE_CHECKING:
@@ -25,13 +26,17 @@ class Limit:
     """Whether blocking calls raise; None: as the option says."""
 
     def broken_by(self, stalls: Iterable[Stall], known: frozenset[str]) -> list[Stall]:
-        """The stalls that are too long, longest first. `known`: fingerprints of the baseline."""
+        """The stalls that are too long, longest first. `known`: fingerprints of the baseline. What
+        the host made (no core, a stopped process) is not the test's fault."""
         if self.max_ns is None:
             return []
         found = [
             stall
             for stall in stalls
-            if stall.duration_ns >= self.max_ns and stall.fingerprint not in known and not self._allows(stall)
+            if stall.duration_ns >= self.max_ns
+            and stall.cause is not Cause.HOST
+            and stall.fingerprint not in known
+            and not self._allows(stall)
         ]
         return sorted(found, key=lambda stall: -stall.duration_ns)
 

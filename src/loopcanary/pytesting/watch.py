@@ -34,6 +34,8 @@ class TestsWatch:
         self._known: set[str] = set()
         self._lost = 0
         """Stalls that were recorded and never judged."""
+        self._ended = 0
+        """Stalls that had ended by the last look at all loops."""
 
     def start(self) -> None:
         """ConfigError, where a setting of the environment or of a file is wrong."""
@@ -51,7 +53,7 @@ class TestsWatch:
         """Watches with this threshold from now on."""
         if self._canary is not None and threshold_ns != self._threshold_ns:
             loopcanary.uninstall()
-            self._threshold_ns, self._lost = threshold_ns, 0
+            self._threshold_ns, self._lost, self._ended = threshold_ns, 0, 0
             self.start()
 
     def stop(self) -> None:
@@ -69,16 +71,24 @@ class TestsWatch:
 
     def _settle(self) -> bool:
         """Waits; whether there may be stalls that were not seen yet."""
-        wanted = sum(loop.stalls for loop in self._canary.loops())
-        if not wanted:
+        # Asked at each phase of each test. All figures of all loops take a millisecond for ten loops, and a
+        # suite has made hundreds.
+        ended = self._count()
+        if ended == self._ended:
             return False
+        wanted = sum(loop.stalls for loop in self._canary.loops())
         patient_until = time.monotonic() + _PATIENCE_S
         while (missing := wanted - self._lost - _outcomes(self._canary.statistics())) > 0:
             if time.monotonic() > patient_until:
                 self._lost += missing
                 break
             time.sleep(_LOOK_S)
+        self._ended = min(ended, self._count())  # it may have been one too high
         return True
+
+    def _count(self) -> int:
+        backend = self._canary.backend
+        return 0 if backend is None else backend.stalls_ended()
 
 
 def _outcomes(statistics: Mapping[str, Any]) -> int:

@@ -68,6 +68,7 @@ class NativeBackend(Recorder):
         self._open_flight = open_flight
         self._flight: OpenFlight | None = None
         self._begun = begun
+        self.stalls_ended = native.stalls_ended
         self.has_keeper = has_keeper
         """A keeper reports hangs."""
         self._news = 0

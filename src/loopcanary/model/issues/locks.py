@@ -1,4 +1,4 @@
-"""Tasks that wait for each other for ever, and locks that nothing will release (SEEDS row B5: the leaked
+"""Tasks that wait for each other for ever, and locks that nothing will release (the leaked sync
 barrier, behind which a thread looks idle)."""
 
 from __future__ import annotations
