@@ -143,7 +143,7 @@ def test_work_on_a_thread_without_a_loop_is_timed(watch):
         thread = threading.Thread(target=work, name="worker")
         thread.start()
         thread.join()
-    (stall,) = watch.stalls()
+    (stall,) = watch.all_stalls()
     assert (stall.callback, stall.thread, stall.loop) == ("nightly job", "worker", "thread")
     assert stall.culprit.function == "slow"
     assert stall.duration_ns >= LONG_S * 1e9

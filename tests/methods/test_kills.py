@@ -84,7 +84,9 @@ class Killed:
         self._log = folder / f"log-{seed}"
         command = (sys.executable, "app.py", str(seed), str(self._log))
         clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
-        self._process = subprocess.Popen(command, cwd=folder, env=clean, stdout=subprocess.PIPE)
+        # A store of its own: in a common one, the start of the next takes in what the killed one left.
+        environment = {**clean, "LOOPCANARY_STORE": str(folder / f"store-{seed}")}
+        self._process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE)
         self._turns = random.Random(seed).randrange(1, 400)
 
     def kill(self) -> tuple[list[str], list[str], list[str]]:

@@ -168,8 +168,12 @@ def test_a_gil_holding_call_is_seen_late_at_its_line():
     )
     assert told["truth"] > 100_000_000
     assert_times_agree(told)
-    assert "search" in [function for function, _ in told["lines"][-1]]
     assert told["dropped"]["late"] >= 1
+    if not told["lines"]:
+        # The watchdog had no core until the work was over, and what it saw then is no sample of it.
+        assert told["dropped"]["moved"] == 1
+        return
+    assert "search" in [function for function, _ in told["lines"][-1]]
     # On a crowded machine the thread is off its CPU for a good part, and nobody can say who was to blame.
     if sys.platform.startswith("linux") and told["cpu"] > 0.9 * told["truth"]:
         assert "self" in told["gil"]

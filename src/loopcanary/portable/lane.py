@@ -182,11 +182,12 @@ class Lane:
         duration_ns = now_ns - self.begin_ns
         if duration_ns < 0:  # noqa: PLR1730
             duration_ns = 0
+        # First: a watchdog that gets the GIL from here on does not take what it sees for a part of the work.
+        self.epoch = epoch + 1
         if duration_ns > self.threshold_ns:
             self._record(epoch, now_ns)
         if duration_ns >= self._long.limit_ns:
             self._note_long(now_ns)
-        self.epoch = epoch + 1
         self.turns += 1
         self._busy_ns += duration_ns
         self._busy_ns_squared += duration_ns * duration_ns
