@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.store.samples import CULPRIT, STALL, stall
 
-from loopcanary.model import Blocker, Cause
+from loopcanary.model import Blocker, Cause, Holder
 from loopcanary.pytesting.limits import Limit, duration_ns, limit_of
 
 MS = 1_000_000
@@ -36,6 +36,13 @@ def test_the_longest_comes_first() -> None:
 def test_what_the_host_did_breaks_no_limit() -> None:
     by_the_host = stall(id="s1-3", cause=Cause.HOST)
     assert Limit(0).broken_by([by_the_host, STALL], frozenset()) == [STALL]
+
+
+def test_what_loopcanary_did_breaks_no_limit() -> None:
+    drain = Holder(thread="loopcanary-drain", culprit=None)
+    by_us = stall(id="s1-4", cause=Cause.GIL, holder=drain)
+    by_another = stall(id="s1-5", cause=Cause.GIL, holder=Holder(thread="worker", culprit=None))
+    assert Limit(0).broken_by([by_us, by_another], frozenset()) == [by_another]
 
 
 def test_known_bugs_break_no_limit() -> None:

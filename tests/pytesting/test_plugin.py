@@ -33,7 +33,7 @@ def test_fails_by_itself():
 
 @pytest.mark.loopcanary(max_stall="50ms")
 def test_marked():
-    stall(0.07)
+    stall(0.3)
 
 @pytest.mark.loopcanary(max_stall="10s")
 def test_patient():

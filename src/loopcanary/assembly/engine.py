@@ -146,7 +146,7 @@ def _own_start(backend: FileBackend, session: Session, config: Config, *, is_end
     file = backend.file if isinstance(backend, NativeBackend) else None
     if file is None or not os.path.exists(file + START):  # noqa: PTH110 - most processes have none
         return None
-    from loopcanary.assembly.keeper.starts import start_in
+    from loopcanary.assembly.keeper.startup_notes import start_in
 
     with flight.FlightFile.open(file) as own:
         return start_in(own, session, config, last_ns=time.monotonic_ns() if is_end else None)

@@ -157,7 +157,7 @@ class Autopsy:
         """See Forensics."""
         if not os.path.exists(remains.name.removesuffix(flight_folder.CLAIMED) + START):  # noqa: PTH110
             return None
-        from loopcanary.assembly.keeper.starts import start_in
+        from loopcanary.assembly.keeper.startup_notes import start_in
 
         return start_in(remains, session, config_of(remains.facts()), last_ns=last_ns)
 

@@ -26,15 +26,14 @@ class Limit:
     """Whether blocking calls raise; None: as the option says."""
 
     def broken_by(self, stalls: Iterable[Stall], known: frozenset[str]) -> list[Stall]:
-        """The stalls that are too long, longest first. `known`: fingerprints of the baseline. What
-        the host made (no core, a stopped process) is not the test's fault."""
+        """The stalls that are too long, longest first. `known`: fingerprints of the baseline."""
         if self.max_ns is None:
             return []
         found = [
             stall
             for stall in stalls
             if stall.duration_ns >= self.max_ns
-            and stall.cause is not Cause.HOST
+            and _is_of_the_test(stall)
             and stall.fingerprint not in known
             and not self._allows(stall)
         ]
@@ -43,6 +42,11 @@ class Limit:
     def _allows(self, stall: Stall) -> bool:
         names = names_of(stall)
         return any(fnmatchcase(name, pattern) for pattern in self.allow for name in names)
+
+
+def _is_of_the_test(stall: Stall) -> bool:
+    """Not of the host (no core, a stopped process), nor of loopcanary's own work on an earlier stall."""
+    return stall.cause is not Cause.HOST and not (stall.holder is not None and stall.holder.is_ours)
 
 
 def names_of(stall: Stall) -> list[str]:

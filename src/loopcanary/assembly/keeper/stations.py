@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary import diagnosis
 from loopcanary.assembly.keeper.noted import NotedTraces, are_there, open_notes
-from loopcanary.assembly.keeper.starts import start_in
+from loopcanary.assembly.keeper.startup_notes import start_in
 from loopcanary.assembly.store import config_of, marked, paths_of, slow_methods, with_calls
 from loopcanary.engine import Boundary
 from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard, tracing_process

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes import ImportWatch, PatchingProbe, is_from
 from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
+from loopcanary.probes.tk.frames import TkWindows
 from loopcanary.probes.tk.traces import TkTraces
-from loopcanary.probes.tk.windows import TkWindows
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType, ModuleType
