@@ -143,8 +143,8 @@ class PortableBackend:
         """Nothing is kept of what was taken."""
 
     def stalls_ended(self) -> int:
-        """How many stalls have ended, taken or not."""
-        return sum(one.lane.stalls for one in self._lanes.watched)
+        """As protocols.engine.Backend."""
+        return self._observer.counters["stalls"] + sum(len(one.lane.ended) for one in self._lanes.watched)
 
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread. Callbacks are counted if a probe reports them, turns if no ticker

@@ -113,6 +113,7 @@ class Lane:
         "_short",
         "_slices_congested",
         "_stalled_ns",
+        "_stalls",
         "_work",
         "_work_epoch",
         "_work_is_settled",
@@ -125,7 +126,6 @@ class Lane:
         "identity",
         "opened_ns",
         "scene",
-        "stalls",
         "tally",
         "threshold_ns",
         "turns",
@@ -161,7 +161,7 @@ class Lane:
         self._longest_work_ns = 0
         self._buckets: dict[int, int] = {}
         self._short = 0
-        self.stalls = 0
+        self._stalls = 0
         self._stalled_ns = 0
         self._slices_congested = 0
         self.tally: WorkTally | None = None
@@ -283,7 +283,7 @@ class Lane:
             queue_ns_max=0,
             histogram=self._histogram(),
             slices_congested=self._slices_congested,
-            stalls=self.stalls,
+            stalls=self._stalls,
             stalled_ns=self._stalled_ns,
             busy_since_ns=look.begin_ns if look is not None and look.begin_ns <= now_ns else None,
         )
@@ -299,7 +299,7 @@ class Lane:
             return
         cpu_ns = time.thread_time_ns()
         work = names_of_work(self.work(epoch))
-        self.stalls += 1
+        self._stalls += 1
         self._stalled_ns += now_ns - self.begin_ns
         self.ended.append(
             Ended(

@@ -249,10 +249,10 @@ class Observer:
     def _close_ended(self, one: WatchedLane) -> None:
         ended_records = one.lane.ended
         while ended_records:
+            self.counters["stalls"] += 1  # before it is gone from there: `stalls_ended` never counts too few
             ended = ended_records.popleft()
             case = one.watch.close(ended.epoch)
             serial = case.serial if case is not None and case.serial is not None else next(self._serials)
-            self.counters["stalls"] += 1
             self._publish(
                 make_evidence(
                     serial=serial,

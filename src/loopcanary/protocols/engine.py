@@ -38,8 +38,8 @@ class Backend(Protocol):
         """What `take` gave is stored, or not wanted: its place may be used again."""
 
     def stalls_ended(self) -> int:
-        """How many stalls have ended, taken or not. Some microseconds, where `totals` takes milliseconds. One
-        that is being recorded may count twice for a moment."""
+        """How many stalls have ended that are to be taken, or were. Some microseconds, where `totals` takes
+        milliseconds. One that is being recorded may count twice for a moment."""
 
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread."""

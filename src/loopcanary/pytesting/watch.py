@@ -16,8 +16,17 @@ if TYPE_CHECKING:
     from loopcanary.model import Stall
 
 _NOT_OUTCOMES = frozenset(
-    {"stalls_recorded", "stalls_unsampled", "stalls_at_startup", "stalls_suppressed_expected"}
+    {
+        "stalls_recorded",
+        "stalls_unsampled",
+        "stalls_at_startup",
+        "stalls_suppressed_expected",
+        "stalls_dropped_no_slot",
+        "stalls_dropped_ring_full",
+    }
 )
+"""Of each stall beside its outcome, or of those that are not to be judged: the backend does not count them as
+ended."""
 _PATIENCE_S = 2.0
 """For a stall to be judged: it takes some milliseconds, on a busy machine more."""
 _LOOK_S = 0.002
@@ -35,7 +44,7 @@ class TestsWatch:
         self._lost = 0
         """Stalls that were recorded and never judged."""
         self._ended = 0
-        """Stalls that had ended by the last look at all loops."""
+        """Stalls that had ended when all were judged."""
 
     def start(self) -> None:
         """ConfigError, where a setting of the environment or of a file is wrong."""
@@ -71,28 +80,27 @@ class TestsWatch:
 
     def _settle(self) -> bool:
         """Waits; whether there may be stalls that were not seen yet."""
-        # Asked at each phase of each test. All figures of all loops take a millisecond for ten loops, and a
-        # suite has made hundreds.
-        ended = self._count()
-        if ended == self._ended:
+        if self._count() == self._ended:  # asked at each phase of each test, so it has to be cheap
             return False
-        wanted = sum(loop.stalls for loop in self._canary.loops())
         patient_until = time.monotonic() + _PATIENCE_S
-        while (missing := wanted - self._lost - _outcomes(self._canary.statistics())) > 0:
+        while True:
+            self._ended = self._count()
+            missing = self._ended - self._lost - _outcomes(self._canary.statistics())
+            if missing <= 0:
+                return True
             if time.monotonic() > patient_until:
                 self._lost += missing
-                break
+                return True
             time.sleep(_LOOK_S)
-        self._ended = min(ended, self._count())  # it may have been one too high
-        return True
 
     def _count(self) -> int:
+        """Stalls that have ended, judged or not."""
         backend = self._canary.backend
         return 0 if backend is None else backend.stalls_ended()
 
 
 def _outcomes(statistics: Mapping[str, Any]) -> int:
-    """How many stalls were reported or dropped."""
+    """How many stalls were judged: reported, or dropped."""
     counts = (
         count
         for name, count in statistics.items()
