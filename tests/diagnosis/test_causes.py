@@ -810,6 +810,14 @@ def test_an_operator_that_reaches_python_is_no_c_call():
     assert judged(evidence(only_c), source).cause is Cause.NATIVE_CPU
 
 
+def test_functions_that_only_come_and_go_are_python():
+    """They were too short to be given out, but other readings of the same walk ended in them."""
+    source = "def handler():\n    return position not in self._positions\n"
+    search = [stack(at("position not in self._positions", source))] * 12
+    taken = samples(*search, running=True, gil=GilState.SELF, calls_python=True)
+    assert judged(evidence(taken), source).cause is Cause.CPU
+
+
 def test_without_the_source_one_position_is_a_doubtful_c_call():
     here = stack(frame("handler", APP, 5, column=9, end_column=20))
     stall = judged(evidence(samples(*[here] * 30, running=True, gil=GilState.SELF)))

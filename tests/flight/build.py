@@ -334,6 +334,7 @@ class SlotBuilder:
 
     def put_sample(self, index: int, sample: Sample, epoch: int) -> None:
         flags = layout.SAMPLE_WAITS_FOR_GIL * sample.waits_for_gil | layout.SAMPLE_GC * sample.in_gc
+        flags |= layout.SAMPLE_CALLS_PYTHON * sample.calls_python
         fields: dict[str, Any] = {
             "at_ns": sample.at_ns,
             "epoch": epoch,

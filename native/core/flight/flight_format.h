@@ -353,7 +353,8 @@ typedef enum {
 enum {
     LC_SAMPLE_WAITS_FOR_GIL = 1u << 0, /* the thread sleeps on the GIL's own condition variable */
     LC_SAMPLE_GC = 1u << 1,            /* this thread was collecting garbage */
-    LC_SAMPLE_NO_KERNEL_VIEW = 1u << 2 /* /proc could not be read: kernel fields are meaningless */
+    LC_SAMPLE_NO_KERNEL_VIEW = 1u << 2, /* /proc could not be read: kernel fields are meaningless */
+    LC_SAMPLE_CALLS_PYTHON = 1u << 3 /* functions of Python came and went while the stack was read */
 };
 
 enum {

@@ -289,6 +289,7 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
     chain->count = 0;
     chain->cut = false;
     chain->moved = false;
+    chain->passed = false;
     chain->quick = 0;
     top_words top = {.count = 0};
     const lc_chain_result result = find_top(snapshot, layout, thread_state, &top, plan);
@@ -310,6 +311,7 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
         const lc_chain_result read = read_frame(snapshot, layout, address, frame);
         if (read == LC_CHAIN_ENDED && chain->count == 1 && ended++ < CALLED_MAX) {
             chain->count = 0; /* since the look */
+            chain->passed = true;
             address = frame->previous;
             continue;
         }

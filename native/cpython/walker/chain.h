@@ -37,6 +37,7 @@ typedef struct {
     uint32_t count;
     bool cut;   /* there are more outside */
     bool moved; /* the thread had another innermost frame when the last of these had been read */
+    bool passed; /* frames inside of these had ended by then, and were passed over */
     uint32_t quick; /* so many, from the innermost one, are of the quick ranges, copied right after the look at which one that is */
     lc_raw_frame frames[LC_CHAIN_MAX]; /* innermost first */
 } lc_chain;

@@ -132,11 +132,28 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
     return true;
 }
 
+/* ---- functions that come and go ------------------------------------------------------------------ */
+
+/* A stack is given out more easily while it stands than while a function of Python is called, so samples of a C function
+ * that calls one show the C function's caller too often. That there were others is noted. */
+static void note_innermost(lc_walker *walker, const lc_chain *chain)
+{
+    if (chain->count == 0 || chain->frames[0].shim) {
+        return;
+    }
+    const lc_raw_frame *frame = &chain->frames[0];
+    walker->calls |= chain->moved || chain->passed || (walker->innermost != 0 && (frame->address != walker->innermost ||
+                                                               frame->code != walker->innermost_code));
+    walker->innermost = frame->address;
+    walker->innermost_code = frame->code;
+}
+
 /* ---- from a reading to a stack ----------------------------------------------------------------- */
 
-static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_cut, lc_stack *out)
+static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_cut, bool calls, lc_stack *out)
 {
     out->count = 0;
+    out->calls = calls;
     out->truncated = reading->chain.cut;
     out->inner_cut = inner_cut;
     out->hash = lc_mix(0, out->inner_cut);
@@ -180,6 +197,7 @@ static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc
                             CONFIRMED_FRAMES + proof->agreed, chain, NULL) != LC_CHAIN_OK) {
             continue;
         }
+        note_innermost(walker, chain);
         const lc_agreement agreement = lc_chains_agree(&reading->chain, chain);
         if (!agreement.any || (want_whole && agreement.in_first > proof->agreed)) {
             return false;
@@ -274,6 +292,8 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
 {
     lc_walker *walker = source->walker;
     walker->cache.walk++;
+    walker->calls = false;
+    walker->innermost = 0;
     lc_walk_count(&source->counts.walks);
     lc_remembered_thread *thread = remembered(walker, thread_state);
     uint64_t cpu_before_ns = cpu_now(walker, thread->tid);
@@ -288,6 +308,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     out->count = 0;
     out->truncated = false;
     out->inner_cut = false;
+    out->calls = false;
     out->hash = 0;
     out->still_cpu_ns = 0;
     lc_walk_result why = LC_WALK_UNREADABLE;
@@ -309,10 +330,11 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             continue;
         }
         copy_plan(&thread->plan, &walker->plan);
+        note_innermost(walker, &reading->chain);
         if (still(reading)) {
             lc_walk_count(&source->counts.still);
             lc_reading_trust(reading, 0, true);
-            const lc_walk_result result = fill(reading, 0, false, out);
+            const lc_walk_result result = fill(reading, 0, false, false, out);
             out->still_cpu_ns = reading->cpu_after_ns;
             if (result == LC_WALK_OK) {
                 keep_still(walker, thread, out);
@@ -324,7 +346,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             proven(source, thread_state, first, reading, try < WHOLE_TRIES, &proof)) {
             lc_reading_trust(reading, proof.seen, false);
             lc_walk_count(proof.cut ? &source->counts.shortened : &source->counts.agreed);
-            return fill(reading, proof.from, proof.cut, out);
+            return fill(reading, proof.from, proof.cut, walker->calls || proof.from > 0, out);
         }
         if (first != NULL) {
             lc_walk_count(&source->counts.retries);

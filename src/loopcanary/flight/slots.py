@@ -208,6 +208,7 @@ class SlotCopy:
             gil=_GIL.get(gil, GilState.UNKNOWN),
             waits_for_gil=bool(flags & layout.SAMPLE_WAITS_FOR_GIL),
             in_gc=bool(flags & layout.SAMPLE_GC),
+            calls_python=bool(flags & layout.SAMPLE_CALLS_PYTHON),
             holder_tid=holder_tid or None,
             holder_stack=self.heap.stack(holder_stack),
             gc_total_ns=bounded(gc_total),

@@ -41,6 +41,8 @@ class Sample:
     gil: GilState = GilState.UNKNOWN
     waits_for_gil: bool = False
     in_gc: bool = False
+    calls_python: bool = False
+    """Functions of Python came and went while it was read, whichever the stack ends in."""
     holder_tid: int | None = None
     holder_stack: Stack | None = None
     """Of the thread that holds the GIL or, with `lock`, the lock."""

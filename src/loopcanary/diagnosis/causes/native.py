@@ -117,6 +117,8 @@ def _is_native(
     reached = _python_calls(running, view)
     if name in reached if name else reached:
         return False  # a Python function, seen just before or after it ran: the call's, or an operator's
+    if 2 * sum(seen.sample.calls_python for seen in run) > len(run):
+        return False  # such functions were never given out, but seen to come and go
     if 2 * sum(released_gil(seen) for seen in run) > len(run) and not alone:
         return True
     if site.text is None:
