@@ -108,7 +108,7 @@ def test_failures_are_among_the_statistics(place):
     assert loopcanary.statistics()["failures_interceptor fails"] == 1
     """
     )
-    place.run(program)
+    place.run(program, LOOPCANARY_KEEPER="0")
     assert place.culprits() == ["first"]
 
 
@@ -146,7 +146,7 @@ def test_a_program_with_logging_gets_the_message_there(place):
     loopcanary.uninstall()
     """
     )
-    done = place.run(program)
+    done = place.run(program, LOOPCANARY_KEEPER="0")
     assert done.stdout == (
         "loopcanary WARNING loopcanary: interceptor fails failed and is switched off: "
         "LookupError: broken on purpose\n"

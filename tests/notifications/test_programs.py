@@ -218,7 +218,9 @@ def test_workers_share_one_follower(notified: Notified):
 @needs_pidfd
 @pytest.mark.native
 def test_a_program_never_meets_a_child_of_ours(notified: Notified):
-    program = notified.start("waiting.py", run=False, LOOPCANARY_STORE=str(notified.store))
+    program = notified.start(
+        "waiting.py", run=False, LOOPCANARY_STORE=str(notified.store), LOOPCANARY_KEEPER="0"
+    )
     status = notified.store / "notifications" / "webhook.json"
     assert program.stdin is not None
     while not status.exists():
@@ -246,20 +248,22 @@ if sys.platform.startswith("linux"):
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_impossible_notifications_are_one_line(notified: Notified, case: str):
+@pytest.mark.parametrize("keeper", ["0", "1"])
+def test_impossible_notifications_are_one_line(notified: Notified, case: str, keeper: str):
     first, variables, line = IMPOSSIBLE[case]
-    code = f"import sys; {first}; import loopcanary, asyncio; loopcanary.install(console=True)"
-    code += "; asyncio.run(asyncio.sleep(0)); sys.stdin.readline(); loopcanary.uninstall(); print('ran')"
+    code = f"import sys, time; {first}; import loopcanary, asyncio; loopcanary.install(console=True)"
+    code += "\nasync def main(): asyncio.get_running_loop().call_soon(time.sleep, 0.15)"
+    code += "\nasyncio.run(main()); sys.stdin.readline(); loopcanary.uninstall(); print('ran')"
     program = subprocess.Popen(
         [sys.executable, "-c", code],
-        env=notified.environment(LOOPCANARY_STORE=str(notified.store), **variables),
+        env=notified.environment(LOOPCANARY_STORE=str(notified.store), LOOPCANARY_KEEPER=keeper, **variables),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert program.stderr is not None
-    # The drain says it, when it comes to it: a program that ends before never asks.
+    # Drain or keeper say it, when they come to it: a program that ends before never asks.
     assert f"loopcanary: {line}\n" in iter(program.stderr.readline, "")
     out, err = ended(program, "end\n")
     assert out == "ran\n"

@@ -134,7 +134,7 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
 
 /* ---- functions that come and go ------------------------------------------------------------------ */
 
-/* A stack is given out more easily while it stands than while a function of Python is called, so samples of a C function
+/* A stack is given out more easily while it does not move than while a function of Python is called, so samples of a C function
  * that calls one show the C function's caller too often. That there were others is noted. */
 static void note_innermost(lc_walker *walker, const lc_chain *chain)
 {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary._native import Native
-    from loopcanary.assembly.kept_reading import KeptReading
+    from loopcanary.assembly.kept_figures import KeptFigures
     from loopcanary.engine.canary import Canary
     from loopcanary.engine.recorder import KeeperLine
     from loopcanary.model.config import Config
@@ -77,7 +77,7 @@ def make_kept(canary: Canary, native: Native) -> KeptEngine:
         facts=facts.now,
         traced=canary.tracing,
         note=lambda traces: _note(recorder, traces),
-        reading=lambda: _reading(canary, recorder, facts),
+        figures=lambda: _figures(canary, recorder, facts),
         take_over=lambda: canary.take_over(_why_refused(native)),
         ended=lambda: _end(canary, recorder, facts),
         judges=own_code() is not None,
@@ -138,10 +138,10 @@ class KeptFacts:
         return {**self.session, **self._told, OWN_CODE: own_code()}
 
 
-def _reading(canary: Canary, recorder: Recorder, facts: KeptFacts) -> KeptReading:
-    from loopcanary.assembly.kept_reading import KeptReading
+def _figures(canary: Canary, recorder: Recorder, facts: KeptFacts) -> KeptFigures:
+    from loopcanary.assembly.kept_figures import KeptFigures
 
-    return KeptReading(canary.config, recorder, facts.session)
+    return KeptFigures(canary.config, recorder, facts.session)
 
 
 def _end(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
@@ -153,11 +153,11 @@ def _end(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
         _wait_for_keeper(canary, recorder, facts)
         return
     if lanes and is_by_hand() and canary.config.console:
-        reading = _reading(canary, recorder, facts)
-        reading.say_clean()
-        reading.close()
+        figures = _figures(canary, recorder, facts)
+        figures.say_clean()
+        figures.close()
     recorder.stop()
-    if not lanes and not is_by_hand():
+    if not lanes and not is_by_hand() and not canary.config.startup:
         recorder.discard()  # nothing was watched in it, as in most children
     else:
         _leave(canary, recorder)
@@ -188,7 +188,7 @@ def _note_answers(recorder: Recorder, facts: KeptFacts) -> None:
 def _wait_for_keeper(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
     config = canary.config
     is_told = recorder.native.end_with_keeper(_COUNTING_END_S if config.fail_on_stall else _END_S)
-    if config.fail_on_stall and (not is_told or _reading(canary, recorder, facts).stored()):
+    if config.fail_on_stall and (not is_told or _has_stored(canary, recorder, facts)):
         from loopcanary.reporters.exit_status import FAILED_ON_STALL
 
         recorder.native.fail_exit(FAILED_ON_STALL)
@@ -201,8 +201,17 @@ def _wait_for_keeper(canary: Canary, recorder: Recorder, facts: KeptFacts) -> No
 
     if recorder.native.keeper_outcome() not in (0, errno.EINPROGRESS):
         canary.boundary.tell("no keeper could be started: what stalled is stored now")
-        _reading(canary, recorder, facts).take_in()
+        from loopcanary.assembly.kept_stalls import take_in
+
+        take_in(config, _figures(canary, recorder, facts).session())
         return
     if config.console:
         canary.boundary.tell("what stalled last is still being stored: `loopcanary report` will have it")
     _leave(canary, recorder)  # the first process of a container takes its memory with it
+
+
+def _has_stored(canary: Canary, recorder: Recorder, facts: KeptFacts) -> bool:
+    """Whether a keeper has stored a stall of this process."""
+    from loopcanary.assembly.kept_stalls import stored
+
+    return bool(stored(canary.config, _figures(canary, recorder, facts).session()))

@@ -125,6 +125,13 @@ class Autopsy:
         self._opened: flight.FlightFile | None = None
         self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
 
+    @classmethod
+    def of(cls, opened: flight.FlightFile) -> Autopsy:
+        """Of a file that is open, and is closed by others."""
+        made = cls()
+        made._opened = opened
+        return made
+
     def open(self, path: Path) -> flight.FlightFile:
         self._opened = flight.FlightFile.open(path)
         return self._opened

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
         def session(self) -> Session: ...
 
-        def stalls(self) -> list[Stall]: ...
+        def stall_reader(self) -> Callable[[], list[Stall]]: ...
 
         def loops(self) -> tuple[LoopHealth, ...]: ...
 
@@ -46,7 +46,7 @@ class KeptEngine:
         facts: Callable[[], dict[str, Any]],
         traced: EngineTraces,
         note: Callable[[Traces], object],
-        reading: Callable[[], OwnFigures],
+        figures: Callable[[], OwnFigures],
         take_over: Callable[[], object],
         ended: Callable[[], object],
         judges: bool,
@@ -62,9 +62,9 @@ class KeptEngine:
         self.facts = facts
         self._traced = traced
         self._note = note
-        self._make_reading = reading
-        self._reading: OwnFigures | None = None
-        self.loads: Callable[[Callable[[], OwnFigures]], OwnFigures] = _at_once
+        self._make_figures = figures
+        self._figures: OwnFigures | None = None
+        self.loads: Callable[[Callable[[], Any]], Any] = _at_once
         """Calls what imports, so that no fork comes into its middle."""
         self._take_over = take_over
         self._ended = ended
@@ -78,13 +78,14 @@ class KeptEngine:
         return self._read().session()
 
     def _read(self) -> OwnFigures:
-        if self._reading is None:
-            self._reading = self.loads(self._make_reading)
-        return self._reading
+        if self._figures is None:
+            self._figures = self.loads(self._make_figures)
+        return self._figures
 
     def stalls(self) -> list[Stall]:
         """The last of this process, oldest first."""
-        return self._boundary.call("reading", lambda: self._read().stalls(), keep=True) or []
+        read = self._boundary.call("reading", lambda: self.loads(self._read().stall_reader), keep=True)
+        return (read and self._boundary.call("reading", read, keep=True)) or []
 
     def loops(self) -> tuple[LoopHealth, ...]:
         """Figures of every watched thread up to now."""
@@ -162,9 +163,9 @@ class KeptEngine:
     def let_go(self) -> None:
         """In a forked child: it is the parent's."""
         self._attachment.let_go()
-        if self._reading is not None:
-            self._reading.close()
+        if self._figures is not None:
+            self._figures.close()
 
 
-def _at_once(make: Callable[[], OwnFigures]) -> OwnFigures:
+def _at_once(make: Callable[[], Any]) -> Any:
     return make()

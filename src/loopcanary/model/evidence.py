@@ -7,12 +7,14 @@ them. Nothing here is a verdict.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loopcanary.model.earlier import LongWork, ShortWork
 from loopcanary.model.stack import Stack
-from loopcanary.model.stall import StallScope
 from loopcanary.model.waiting import Contributor, GilState, LockView, Target
+
+if TYPE_CHECKING:
+    from loopcanary.model.stall import StallScope  # which is not loaded where figures are read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

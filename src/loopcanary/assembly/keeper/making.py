@@ -243,7 +243,7 @@ class StoreFiles:
             counts=self._counts,
         )
         self._served = [*(one for one in self._served if not one.is_over), made]
-        self._notifier.wish(made.config, made.session)
+        self._notifier.wish(made.config, made.session, made.say)
         return made
 
     def _live(self) -> Live:

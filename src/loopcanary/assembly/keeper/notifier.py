@@ -41,8 +41,8 @@ class Notifier:
         self._desk: Desk | None = None
         self._was_asked = False
 
-    def wish(self, config: Config, session: Session) -> None:
-        """A program has begun to be served, whose settings these are."""
+    def wish(self, config: Config, session: Session, tell: Callable[[str], object]) -> None:
+        """A program has begun to be served, whose settings these are. `tell`: says it a line."""
         ways = sorted(set(config.notify) - {"bell"})
         if not ways or self._was_asked:
             return
@@ -52,7 +52,7 @@ class Notifier:
             try:
                 receivers.append(receiver_of(way, config))
             except UnusableWayError as error:
-                self._complain(str(error))
+                tell(f"loopcanary: {error}\n")
         since_wall_ns = max([session.started_wall_ns, *map(self._last_sent_wall_ns, ways)])
         if receivers and not self._senders.claim(receivers):
             self._was_asked = False  # `loopcanary notify` is at work: the next program may find it gone

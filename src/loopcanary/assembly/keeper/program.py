@@ -115,6 +115,8 @@ class FlightLife:
             return
         self._take(header, now_ns, tells_hangs=False)
         if header.state is not ProcessState.ENDED:
+            if self._glances.marks():
+                self._renewed(header)  # by its settings is notified what it was killed in
             self._take_traces(header, now_ns, is_last=True)
         else:
             self._end(header, now_ns)

@@ -126,7 +126,9 @@ class KeptStations:
         self.session = session_of(facts, header)
         who = f"{self.session.name} (pid {self.session.pid})"
         self.screen = self._made_screen()
-        self._boundary = Boundary(partial(self._say, who, complain))
+        self.say = partial(self._say, who, complain)
+        """A line of what is wrong, with its end."""
+        self._boundary = Boundary(self.say)
         self._store = store_for(self._config)
         self._sink = KeptSink(self._store, counts)
         self._reporters = [*self._made_reporters()]
