@@ -62,11 +62,12 @@ def test_within_the_budget_all_is_well(loopcanary: Run, place: Path) -> None:
     assert "Within the budget" in result.stdout
 
 
-def test_a_start_that_takes_too_long_breaks_the_budget(loopcanary: Run, place: Path) -> None:
+@pytest.mark.parametrize("keeper", ["0", "1"])
+def test_a_start_that_takes_too_long_breaks_the_budget(loopcanary: Run, place: Path, keeper: str) -> None:
     (place / "loopcanary.toml").write_text('[ci]\nstartup = "250ms"\n')
     (place / "slow.py").write_text("import time\ntime.sleep(0.3)\n")
     (place / "app.py").write_text("import slow\n")
-    result = loopcanary("ci", "--", sys.executable, "app.py")
+    result = loopcanary("ci", "--", sys.executable, "app.py", LOOPCANARY_KEEPER=keeper)
     assert result.returncode == 70, result.stderr
     [line] = result.stderr.splitlines()
     assert line.startswith("loopcanary: start: ")

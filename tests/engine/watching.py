@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
+from tests.who_judges import KEEPER
+
 from loopcanary.assembly.store import open_store, recover
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import STALLS, IssueQuery
@@ -112,6 +114,7 @@ class Place:
             "LOOPCANARY_DEBUG": "1",
             "LOOPCANARY_STORE": str(self.store),
             "LOOPCANARY_THRESHOLD": "100ms",
+            "LOOPCANARY_KEEPER": KEEPER,
         }
         return clean | watched | variables
 

@@ -138,8 +138,11 @@ def test_a_program_that_asks_for_it_is_followed(notified: Notified, engine: str)
 
 @needs_pidfd
 @pytest.mark.native
-def test_a_kill_during_a_stall_is_notified(notified: Notified):
-    program = notified.start("stalling.py", "0", "0", "killed", LOOPCANARY_NOTIFY_FROM="killed")
+@pytest.mark.parametrize("keeper", ["0", "1"])
+def test_a_kill_during_a_stall_is_notified(notified: Notified, keeper: str):
+    program = notified.start(
+        "stalling.py", "0", "0", "killed", LOOPCANARY_NOTIFY_FROM="killed", LOOPCANARY_KEEPER=keeper
+    )
     assert program.stdout is not None
     assert program.stdout.readline() == "has stalled\n"
     assert program.stdout.readline() == "stalls\n"

@@ -7,11 +7,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+from tests.who_judges import KEEPER
 
 PROGRAMS = Path(__file__).parent / "programs"
 GIVES_UP_S = 280
@@ -26,7 +29,8 @@ class Watched:
 
     def environment(self, **variables: str) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
-        return clean | {"LOOPCANARY_ENGINE": self.engine} | variables
+        keeper = {} if self.engine == "portable" else {"LOOPCANARY_KEEPER": KEEPER}
+        return clean | {"LOOPCANARY_ENGINE": self.engine} | keeper | variables
 
     def command(self, *words: str | Path, options: tuple[str, ...] = ("--quiet",)) -> list[str]:
         run = [sys.executable, "-m", "loopcanary", "run", *options, "--store", str(self.store)]
@@ -46,9 +50,12 @@ class Watched:
         assert done.returncode == status, done.stdout + done.stderr
         return done
 
-    def start(self, *words: str | Path, **more: Any) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str | Path, variables: Mapping[str, str] = MappingProxyType({}), **more: Any
+    ) -> subprocess.Popen[str]:
+        environment = self.environment(**variables)
         return subprocess.Popen(
-            self.command(*words), env=self.environment(), stdout=subprocess.PIPE, text=True, **more
+            self.command(*words), env=environment, stdout=subprocess.PIPE, text=True, **more
         )
 
     def tool(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:

@@ -100,7 +100,7 @@ class Config(_Frozen):
     """Print stalls to stderr as they happen (`loopcanary run` switches this on)."""
     engine: str = AUTO
     """One of ENGINES."""
-    keeper: bool = True
+    keeper: bool = False
     """A process beside the program, one for all of a store, judges, stores and reports. Off, or where there
     can be none: a thread of the program does, which needs the GIL."""
     follow_children: bool = True
