@@ -295,7 +295,8 @@ def test_a_callback_knows_how_long_it_waited(watch):
         loop.run_forever()
         (health,) = canary.loops()
     loop.close()
-    first, second = watch.stalls()
+    # The host may have made one of them, too.
+    first, second = [one for one in watch.all_stalls() if one.callback and one.callback.endswith("slow")]
     assert first.queue_ns < second.queue_ns
     assert second.queue_ns >= LONG_S * 1e9
     assert health.queue_max_ns >= 2 * LONG_S * 1e9
