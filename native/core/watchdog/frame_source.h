@@ -40,7 +40,7 @@ typedef struct {
     uint32_t count;
     bool truncated; /* outer frames were left out */
     bool inner_cut; /* inner frames moved at every try and were left out */
-    bool calls;     /* other frames were the innermost ones in other readings: functions came and went meanwhile */
+    bool came_and_went; /* other frames were the innermost ones in other readings: functions were called meanwhile */
     uint64_t hash;  /* of codes and positions; equal stacks have equal hashes */
     uint64_t still_cpu_ns; /* CPU time of the thread, if it did not run while it was read; 0 if it did, or unknown */
     lc_frame frames[LC_STACK_FRAMES_MAX]; /* innermost first */

@@ -215,7 +215,7 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     sample.gil = (uint8_t)gil.state;
     sample.gc_total_ns = LC_LOAD(w->flight->header->gc_total_ns);
     sample.flags |= in_gc ? LC_SAMPLE_GC : 0;
-    sample.flags |= walked == LC_WALK_OK && w->stack->calls ? LC_SAMPLE_CALLS_PYTHON : 0;
+    sample.flags |= walked == LC_WALK_OK && w->stack->came_and_went ? LC_SAMPLE_CALLS_PYTHON : 0;
     uint64_t holder = 0;
     const bool waits = sleeps_on_gil(&gil, &reading.syscall);
     /* Also where no thread has it this instant: between one holder and the next it is free. */

@@ -142,18 +142,18 @@ static void note_innermost(lc_walker *walker, const lc_chain *chain)
         return;
     }
     const lc_raw_frame *frame = &chain->frames[0];
-    walker->calls |= chain->moved || chain->passed || (walker->innermost != 0 && (frame->address != walker->innermost ||
-                                                               frame->code != walker->innermost_code));
+    const bool another = frame->address != walker->innermost || frame->code != walker->innermost_code;
+    walker->came_and_went |= chain->moved || chain->passed || (walker->innermost != 0 && another);
     walker->innermost = frame->address;
     walker->innermost_code = frame->code;
 }
 
 /* ---- from a reading to a stack ----------------------------------------------------------------- */
 
-static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_cut, bool calls, lc_stack *out)
+static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_cut, bool came_and_went, lc_stack *out)
 {
     out->count = 0;
-    out->calls = calls;
+    out->came_and_went = came_and_went;
     out->truncated = reading->chain.cut;
     out->inner_cut = inner_cut;
     out->hash = lc_mix(0, out->inner_cut);
@@ -292,7 +292,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
 {
     lc_walker *walker = source->walker;
     walker->cache.walk++;
-    walker->calls = false;
+    walker->came_and_went = false;
     walker->innermost = 0;
     lc_walk_count(&source->counts.walks);
     lc_remembered_thread *thread = remembered(walker, thread_state);
@@ -308,7 +308,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     out->count = 0;
     out->truncated = false;
     out->inner_cut = false;
-    out->calls = false;
+    out->came_and_went = false;
     out->hash = 0;
     out->still_cpu_ns = 0;
     lc_walk_result why = LC_WALK_UNREADABLE;
@@ -346,7 +346,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             proven(source, thread_state, first, reading, try < WHOLE_TRIES, &proof)) {
             lc_reading_trust(reading, proof.seen, false);
             lc_walk_count(proof.cut ? &source->counts.shortened : &source->counts.agreed);
-            return fill(reading, proof.from, proof.cut, walker->calls || proof.from > 0, out);
+            return fill(reading, proof.from, proof.cut, walker->came_and_went || proof.from > 0, out);
         }
         if (first != NULL) {
             lc_walk_count(&source->counts.retries);

@@ -67,7 +67,7 @@ typedef struct { /* where the GIL's words were when it was last asked about */
 struct lc_walker {
     bool clock_proves; /* a thread's CPU clock tells whether it ran */
     uint64_t random; /* state of the generator that keeps readings out of step with the program */
-    bool calls;      /* of the walk at hand: readings had different innermost frames */
+    bool came_and_went; /* of the walk at hand: readings had different innermost frames */
     uint64_t innermost; /* frame of its last reading, 0 none... */
     uint64_t innermost_code; /* ...and what it ran */
     lc_reading readings[2];

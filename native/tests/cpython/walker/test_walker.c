@@ -9,7 +9,7 @@ TEST(test_frames_are_named_and_placed_innermost_first)
         CHECK(is_named(&stack.frames[0], "third") && stack.frames[0].line == 30);
         CHECK(is_named(&stack.frames[1], "second") && stack.frames[1].column == 1);
         CHECK(is_named(&stack.frames[2], "first") && stack.frames[2].end_column == 5);
-        CHECK(!stack.calls);
+        CHECK(!stack.came_and_went);
     }
     lc_cpython_source_close(&source);
 }
