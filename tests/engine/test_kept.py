@@ -7,13 +7,16 @@ import platform
 import shutil
 import subprocess
 import time
+import venv
 from pathlib import Path
 
 import pytest
 
+import loopcanary
 from loopcanary import keeper
 from loopcanary.assembly.doctor.programs import program_facts
 from loopcanary.model import SessionEnd
+from loopcanary.model.config import FAILED_ON_STALL
 
 from .watching import GIVES_UP_S, Place, refusing
 
@@ -123,11 +126,6 @@ _EXECVE = {"x86_64": 59, "aarch64": 221}.get(platform.machine(), 0)
 REFUSALS = {
     "no interpreter": '    sys.executable = "/nowhere/python3"\n',
     "no exec": refusing(_EXECVE),
-    "no folder": """
-    import shutil
-    asyncio.run(asyncio.sleep(0))
-    shutil.rmtree(os.environ["LOOPCANARY_STORE"])
-    """,
     "no bell": """
     from loopcanary import keeper as place
     os.makedirs(os.environ["LOOPCANARY_STORE"] + "/keeper")
@@ -147,6 +145,83 @@ def test_where_no_keeper_can_be_started_the_program_takes_over(place: Place, ref
     )
     assert "loopcanary: " not in done.stderr
     assert place.culprits() == ["run", "walk"]
+    assert place.left_behind() == []
+
+
+@pytest.mark.parametrize("stays", ["", "keeper"], ids=["all of it", "flight files and database"])
+def test_what_stalls_after_the_store_was_removed_is_stored(place: Place, stays: str):
+    program = f"""
+    import shutil
+    stall("walk")
+    store = os.environ["LOOPCANARY_STORE"]
+    for name in os.listdir(store):
+        if name == "flight":
+            shutil.rmtree(os.path.join(store, name))
+        elif name != {stays!r}:
+            shutil.rmtree(os.path.join(store, name), ignore_errors=True)
+            if os.path.isfile(os.path.join(store, name)):
+                os.unlink(os.path.join(store, name))
+    stall("run")
+    """
+    done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
+    assert "failed" not in done.stderr
+    assert "run" in place.culprits()
+    assert place.left_behind() == []
+    [session] = place.sessions().values()
+    assert not list(Path("/dev/shm").glob(f"*{session.id}*"))
+
+
+def environment_of_its_own(folder: Path) -> Path:
+    """Its interpreter, with loopcanary and nothing else."""
+    venv.create(folder, symlinks=True)
+    ours = Path(loopcanary.__file__).parent
+    [packages] = folder.glob("lib/python*/site-packages")
+    shutil.copytree(ours, packages / "loopcanary", ignore=shutil.ignore_patterns("__pycache__"))
+    for start in ours.parent.glob("*loopcanary*.pth"):
+        shutil.copy(start, packages)
+    return folder / "bin" / "python"
+
+
+def test_where_the_environment_was_removed_that_is_said(place: Place):
+    python = environment_of_its_own(place.folder / "venv")
+    program = place.program(
+        """
+    import shutil
+    asyncio.run(asyncio.sleep(0))
+    shutil.rmtree("venv")
+    stall("walk")
+    """
+    )
+    done = subprocess.run(
+        [python, program],
+        env=place.environment(LOOPCANARY_KEEPER="1", LOOPCANARY_FAIL_ON_STALL="1", LOOPCANARY_CONSOLE="1"),
+        cwd=place.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GIVES_UP_S,
+    )
+    assert done.returncode == FAILED_ON_STALL, done.stderr
+    assert "loopcanary: keeper failed; what stalls is stored by the next report, and not shown before" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(place.stalls()) == 1
+    assert place.left_behind() == []
+
+
+def test_who_counts_stalls_does_not_wait_for_a_keeper_that_was_killed(place: Place):
+    program = """
+    import json, pathlib, signal
+    stall("walk")
+    folder = pathlib.Path(os.environ["LOOPCANARY_STORE"], "keeper")
+    while not (found := [*folder.glob("*.json")]):
+        time.sleep(0.01)
+    os.kill(json.loads(found[0].read_text())["pid"], signal.SIGKILL)
+    """
+    done = place.run(
+        place.program(program), status=FAILED_ON_STALL, LOOPCANARY_KEEPER="1", LOOPCANARY_FAIL_ON_STALL="1"
+    )
+    assert "failed" not in done.stderr
+    assert place.culprits() == ["walk"]
     assert place.left_behind() == []
 
 

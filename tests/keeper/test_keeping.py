@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,15 @@ def test_what_a_killed_keeper_left_the_next_one_takes_in(start: Start, store: Pa
     other = keep(start, store)
     assert f"(pid {program.pid}) was killed" in line_of(other)
     assert len(stored(store)) == 1
+
+
+def test_what_cannot_be_said_on_a_full_disk_stops_no_keeper():
+    program = "from loopcanary.cli.refusals import complain; complain('something'); print('goes on')"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, text=True, check=True
+        )
+    assert done.stdout == "goes on\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -252,6 +252,18 @@ def test_what_is_new_is_handed_on_after_each_turn(kept: KeptStore, files: Folder
 
 
 @needs_pidfd
+def test_a_flight_folder_that_was_made_again_is_followed(kept: KeptStore, files: Folder):
+    kept.turn(0, (), changed=False)
+    files.folder.rmdir()
+    files.folder.mkdir()
+    beside = files.there["new"] = Beside()
+    kept.turn(S, (), changed=False)
+    assert beside.looks == []
+    assert kept.seat.bell is not None
+    kept.turn(2 * S, {kept.seat.bell}, changed=False)  # it rings when it has made its link again
+    assert beside.looks == [(2 * S, True)]
+
+
 def test_one_with_more_to_say_is_kept_without_its_file(kept: KeptStore, files: Folder):
     beside = Beside(has_more=True, due_ns=50)
     files.there = {"a": beside}

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.keeper.test_kept_store import Beside, Folder
+from tests.keeper.test_kept_store import Beside, Folder, S
 
+from loopcanary import keeper as place
 from loopcanary.keeper.kept_store import KeptStore
 from loopcanary.keeper.loop import Keeper
-from loopcanary.keeper.seat import Seat
+from loopcanary.keeper.seat import LEFT_WALL_NS, Seat
 
 
 class Asked:
@@ -97,6 +101,75 @@ def test_it_stays_until_the_last_program_has_ended(kept: KeptStore, files: Folde
     run(kept, asked)
     assert files.taken == ["living"]
     assert not asked.is_end
+
+
+class Farewell:
+    """A program that ends some turns after its keeper was asked to, or never."""
+
+    def __init__(self, files: Folder, asked: Asked, turns: int | None) -> None:
+        self.beside = Beside(due_ns=1)  # is looked at in each turn
+        files.there = {"living": self.beside}
+        asked.then = [self.ask, *[self.turn] * 100]
+        asked.wake()
+        self._asked, self._turns = asked, turns
+
+    def ask(self) -> bool:
+        self._asked.is_end = True
+        return False
+
+    def turn(self) -> bool:
+        if self._turns is not None:
+            self._turns -= 1
+            self.beside.over = self._turns <= 0
+        return False
+
+
+def clock(step_ns: int) -> Callable[[], int]:
+    """Goes on by a step at each look."""
+    return count(0, step_ns).__next__
+
+
+def test_one_that_is_asked_to_end_waits_for_what_ends_with_it(
+    kept: KeptStore, files: Folder, asked: Asked, store: Path
+):
+    Farewell(files, asked, turns=3)
+    Keeper([kept], asked, print, print, linger_ns=S, monotonic_ns=clock(S // 100)).run()
+    assert files.taken == ["living"]
+    kept.end()
+    assert not is_short(store)
+
+
+def test_one_that_is_asked_to_end_does_not_wait_for_long(
+    kept: KeptStore, files: Folder, asked: Asked, store: Path
+):
+    Farewell(files, asked, turns=None)
+    Keeper([kept], asked, print, print, linger_ns=S, monotonic_ns=clock(S // 10)).run()
+    assert files.taken == []
+    kept.end()
+    assert is_short(store), "what is watched still starts one that stays no longer than it"
+
+
+def test_one_that_a_person_started_ends_at_once(kept: KeptStore, files: Folder, asked: Asked):
+    Farewell(files, asked, turns=3)
+    Keeper([kept], asked, print, print, linger_ns=None, monotonic_ns=clock(S // 100)).run()
+    assert files.taken == []
+
+
+def is_short(store: Path) -> bool:
+    seat = Seat(str(store))
+    assert seat.take()
+    seat.give_back()
+    return seat.is_short
+
+
+def test_a_short_one_ends_with_what_it_watches(kept: KeptStore, files: Folder, asked: Asked, store: Path):
+    place.prepare(str(store))
+    Path(place.path(str(store), place.STATUS)).write_text(json.dumps({LEFT_WALL_NS: time.time_ns()}))
+    files.there = {"dead": None}
+    run(kept, asked, linger_ns=1000 * S)
+    assert files.taken == ["dead"]
+    assert not asked.is_end
+    assert not is_short(store), "it left nothing"
 
 
 def test_a_program_that_begins_at_its_end_is_seen(kept: KeptStore, files: Folder, asked: Asked):

@@ -38,7 +38,7 @@ class Place:
 
     def set_in(self, agent: Agent, script: str = "pwd; nice; umask; ls /proc/self/fd | wc -l") -> None:
         shell = (b"/bin/sh", b"-c", f"exec 9>{self.found}; ({script}; echo ready) >&9".encode())
-        given = shell, (b"PATH=/usr/bin:/bin",), os.fsencode(self.log), os.fsencode(self.bell)
+        given = shell, (b"PATH=/usr/bin:/bin",), os.fsencode(self.log), os.fsencode(self.bell), b"", b""
         assert agent.do(f"native.set_keeper(*{given!r})") is None
 
     def heard(self) -> str:
@@ -168,7 +168,7 @@ def test_of_two_processes_one_starts_it(tmp_path: Path, begin: Callable[..., Age
 
 def test_what_cannot_be_started_is_counted(begin: Callable[..., Agent], place: Place) -> None:
     agent = begin()
-    given = (b"/no/such/file",), (), os.fsencode(place.log), os.fsencode(place.bell)
+    given = (b"/no/such/file",), (), os.fsencode(place.log), os.fsencode(place.bell), b"", b""
     agent.do(f"native.set_keeper(*{given!r})")
     agent.do("stall()")
     assert agent.do("native.ring_keeper()") is False

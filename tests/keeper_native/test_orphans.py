@@ -24,7 +24,8 @@ else:
 os.mkfifo(f"{folder}/lives")
 os.mkfifo(f"{folder}/may_end")
 script = f"echo $$ > {folder}/lives; read word < {folder}/may_end".encode()
-native.set_keeper((b"/bin/sh", b"-c", script), (), f"{folder}/log".encode(), f"{folder}/bell".encode())
+native.set_keeper((b"/bin/sh", b"-c", script), (), f"{folder}/log".encode(), f"{folder}/bell".encode(),
+    b"", b"")
 native.start(path=f"{folder}/a.flight", facts=b"{}", threshold_ns=10**9, sample_delay_ns=10**9,
     sample_interval_ns=10**9, hang_ns=10**9, anr_ns=10**10, takes_keeper=True)
 native.ring_keeper()

@@ -103,6 +103,8 @@ class Marks:
         return found[0]
 
 
+_SEEN_AT_LEAST = 0.1
+"""Of a stall's time; less, and the watchdog did not run either."""
 COMPUTING = {"cpu", "native-cpu", "gil", "gc", "import", "burst"}
 
 
@@ -144,8 +146,9 @@ def not_by_the_host(stalls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def unexplained(stalls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Where there should be none: those in which the host had no part worth telling, and the watchdog ran."""
-    found = not_by_the_host(stalls)
-    return [stall for stall in found if stall["samples"] and "host" not in admitted(stall, ())]
+    found = [stall for stall in not_by_the_host(stalls) if stall["samples"]]
+    seen = [stall for stall in found if (stall["coverage"] or 0) >= _SEEN_AT_LEAST]
+    return [stall for stall in seen if "host" not in admitted(stall, ())]
 
 
 def wall_ns(text: str) -> int:

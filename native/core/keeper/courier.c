@@ -16,6 +16,7 @@
 #define START_PAUSE_MOST_NS (300u * SECOND_NS)
 #define GOOD_LIFE_NS (900u * SECOND_NS)   /* one that was started before that did not end at once */
 #define SILENCE_NS (20u * SECOND_NS)      /* none is heard for this time, though some were started: there will be none */
+#define DEAF_NS (60u * SECOND_NS)         /* one hears, and does nothing for this time: it was stopped */
 #define NAP_NS (SECOND_NS / 100u)         /* between looks, however often the page's bell is rung */
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -41,7 +42,7 @@ void lc_courier_open(lc_courier *c, lc_flight *flight)
 
 static int start(lc_courier *c, const lc_keeper_words *words, uint64_t now_ns)
 {
-    if (c->started_ns != 0 && now_ns < c->started_ns + c->start_pause_ns) {
+    if (c->started_ns != 0 && now_ns < c->started_ns + c->start_pause_ns && !lc_keeper_words_ended_well(words)) {
         return c->start_error != 0 ? c->start_error : now_ns < c->started_ns + START_PAUSE_NS ? EINPROGRESS : EAGAIN;
     }
     const int error = lc_keeper_words_start(words);
@@ -64,7 +65,8 @@ static int ring(lc_courier *c, uint64_t now_ns)
     if (words == NULL) {
         return ENOENT;
     }
-    const int error = lc_doorbell_ring(words->bell);
+    lc_keeper_words_link(words);
+    const int error = lc_doorbell_ring(words->paths.bell);
     if (error == ENXIO || error == ENOENT) {
         return start(c, words, now_ns);
     }
@@ -80,26 +82,6 @@ static bool is_for_good(const lc_courier *c, int outcome)
     return outcome != EINPROGRESS && outcome != EMFILE && outcome != ENFILE && (outcome != EAGAIN || c->start_error == EAGAIN);
 }
 
-/* Where there will be no keeper, the program takes its stalls itself. */
-static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
-{
-    const uint64_t beat_ns = LC_LOAD(c->flight->keeper->beat_ns);
-    if (outcome == 0) {
-        c->silent_ns = 0;
-        return;
-    }
-    if (c->silent_ns == 0 || (beat_ns > c->silent_ns && beat_ns <= now_ns)) {
-        c->silent_ns = now_ns;
-    }
-    const bool is_told = atomic_load(&c->refusal) != 0 || c->take_over == NULL;
-    if ((is_for_good(c, outcome) || now_ns - c->silent_ns >= SILENCE_NS) && !is_told) {
-        atomic_store(&c->refusal, outcome);
-        if (!c->take_over()) {
-            atomic_store(&c->refusal, 0);
-        }
-    }
-}
-
 /* Ended, and not taken by a keeper. */
 static bool has_ended(const lc_flight *flight, uint64_t index)
 {
@@ -112,6 +94,37 @@ static uint64_t slots_used(const lc_flight *flight)
     return least(LC_ACQUIRE(flight->header->sections[LC_SECTION_SLOTS].used), LC_SLOT_COUNT);
 }
 
+static bool has_any_ended(const lc_flight *flight)
+{
+    bool found = false;
+    for (uint64_t i = 0; i < slots_used(flight) && !found; i++) {
+        found = has_ended(flight, i);
+    }
+    return found;
+}
+
+/* Where there will be no keeper, the program takes its stalls itself. */
+static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
+{
+    const uint64_t beat_ns = LC_LOAD(c->flight->keeper->beat_ns);
+    const bool is_heard = outcome == 0;
+    if (is_heard && (LC_LOAD(c->flight->header->takes) != LC_TAKES_KEEPER || !has_any_ended(c->flight))) {
+        c->silent_ns = 0;
+        return;
+    }
+    if (c->silent_ns == 0 || (beat_ns > c->silent_ns && beat_ns <= now_ns)) {
+        c->silent_ns = now_ns;
+    }
+    const bool is_told = atomic_load(&c->refusal) != 0 || c->take_over == NULL;
+    const bool is_over = now_ns - c->silent_ns >= (is_heard ? DEAF_NS : SILENCE_NS);
+    if ((is_over || (!is_heard && is_for_good(c, outcome))) && !is_told) {
+        atomic_store(&c->refusal, is_heard ? EAGAIN : outcome);
+        if (!c->take_over()) {
+            atomic_store(&c->refusal, 0);
+        }
+    }
+}
+
 /* The first stall that the program itself judges has ended: now it loads what that takes. */
 static void load(lc_courier *c)
 {
@@ -119,9 +132,7 @@ static void load(lc_courier *c)
     if (c->is_loaded || c->take_over == NULL || LC_LOAD(flight->header->takes) != LC_TAKES_PROGRAM) {
         return;
     }
-    for (uint64_t i = 0; i < slots_used(flight) && !c->is_loaded; i++) {
-        c->is_loaded = has_ended(flight, i) && c->take_over();
-    }
+    c->is_loaded = has_any_ended(flight) && c->take_over();
 }
 
 static bool deal_with_wishes(lc_courier *c, uint64_t now_ns)
@@ -229,8 +240,13 @@ lc_courier_wish lc_courier_ask(lc_courier *c)
     const lc_courier_wish wish = {c->flight->keeper, c->flight->header, atomic_fetch_add(&c->asked, 1) + 1u};
     if (lc_life_change(&c->life, LC_LIFE_STOPS, LC_LIFE_RUNS) || !lc_life_change(&c->life, LC_LIFE_OVER, LC_LIFE_RUNS)) {
         lc_bell_ring_shared(&wish.page->bell);
-    } else if (lc_own_thread_start(run, c) != 0) {
+        return wish;
+    }
+    const int error = lc_own_thread_start(run, c);
+    if (error != 0) {
         lc_flight_count(c->flight, LC_COUNTER_keepers_refused, 1);
+        atomic_store(&c->outcome, error);
+        atomic_store(&c->done, wish.number);
         atomic_store(&c->life, LC_LIFE_OVER);
     }
     return wish;

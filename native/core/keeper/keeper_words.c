@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -48,11 +49,12 @@ static void put_all(char **into, char *const texts[], size_t count, char **at)
     into[count] = NULL;
 }
 
-lc_keeper_words *lc_keeper_words_copy(char *const argv[], char *const envp[], const char *log, const char *bell)
+lc_keeper_words *lc_keeper_words_copy(char *const argv[], char *const envp[], const lc_keeper_paths *paths)
 {
+    char *const places[] = {(char *)paths->log, (char *)paths->bell, (char *)paths->link, (char *)paths->file, NULL};
     const size_t words = count_of(argv), variables = count_of(envp);
     const size_t texts = sizeof(lc_keeper_words) + (words + variables + 2u) * sizeof(char *);
-    const size_t bytes = texts + bytes_of(argv) + bytes_of(envp) + strlen(log) + strlen(bell) + 2u;
+    const size_t bytes = texts + bytes_of(argv) + bytes_of(envp) + bytes_of(places);
     lc_keeper_words *const own = malloc(bytes);
     if (own == NULL) {
         return NULL;
@@ -63,8 +65,10 @@ lc_keeper_words *lc_keeper_words_copy(char *const argv[], char *const envp[], co
     own->envp = own->argv + words + 1u;
     put_all(own->argv, argv, words, &at);
     put_all(own->envp, envp, variables, &at);
-    own->log = put(&at, log);
-    own->bell = put(&at, bell);
+    own->paths.log = put(&at, paths->log);
+    own->paths.bell = put(&at, paths->bell);
+    own->paths.link = put(&at, paths->link);
+    own->paths.file = put(&at, paths->file);
     return own;
 }
 
@@ -76,6 +80,32 @@ bool lc_keeper_words_equal(const lc_keeper_words *a, const lc_keeper_words *b)
     }
     const size_t texts = (size_t)(a->argv[0] - (const char *)a);
     return memcmp((const char *)a + texts, (const char *)b + texts, a->bytes - texts) == 0;
+}
+
+/* Those that a file of this path needs, as far as they are not there; the disk says later what could not be done. */
+static void make_folders(const char *path)
+{
+    char folder[PATH_MAX];
+    const size_t bytes = strlen(path) + 1u;
+    if (bytes > sizeof folder) {
+        return;
+    }
+    memcpy(folder, path, bytes);
+    for (char *end = strchr(folder + 1, '/'); end != NULL; end = strchr(end + 1, '/')) {
+        *end = '\0';
+        (void)mkdir(folder, 0700);
+        *end = '/';
+    }
+}
+
+void lc_keeper_words_link(const lc_keeper_words *words)
+{
+    const lc_keeper_paths *const paths = &words->paths;
+    struct stat facts;
+    if (*paths->link != '\0' && lstat(paths->link, &facts) != 0 && errno == ENOENT && lstat(paths->file, &facts) == 0) {
+        make_folders(paths->link);
+        (void)symlink(paths->file, paths->link);
+    }
 }
 
 /* Whether it was written to just now, by a keeper or by who started one. */
@@ -96,6 +126,7 @@ static int mark(const char *log)
 {
     int fd = open(log, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == ENOENT) {
+        make_folders(log);
         fd = open(log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd >= 0) {
             close(fd);
@@ -115,8 +146,15 @@ static int mark(const char *log)
     return error;
 }
 
+bool lc_keeper_words_ended_well(const lc_keeper_words *words)
+{
+    struct stat facts;
+    return lstat(words->paths.log, &facts) == 0 && facts.st_mtim.tv_sec == 0;
+}
+
 int lc_keeper_words_start(const lc_keeper_words *words)
 {
-    const int error = mark(words->log);
-    return error ? error : lc_spawn_apart(words->argv[0], words->argv, words->envp, words->log);
+    const char *const log = words->paths.log;
+    const int error = mark(log);
+    return error ? error : lc_spawn_apart(words->argv[0], words->argv, words->envp, log);
 }

@@ -234,10 +234,11 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     }
     if (slot->work_read_ns == 0 && (epoch & 1u)) {
         read_names(w, lane, watch, walked == LC_WALK_OK ? w->stack : NULL, epoch);
-    } else if (slot->work_read_ns != 0 && (slot->scene.bytes == 0 || LC_LOAD(slot->sample_count) == 1)) {
+    } else if (slot->work_read_ns != 0 && (slot->scene.bytes == 0 || watch->scene_epoch != epoch)) {
         /* A route may be found long after its request has begun; and the first look may have met the one of a mount,
-         * on the way to it. */
+         * on the way to it, and so do later ones while the thread waits for the GIL. */
         read_scene(w, lane, watch->writer, epoch);
+        watch->scene_epoch = waits ? 0u : epoch;
     }
     store(w, watch, &sample, walked == LC_WALK_OK, holder);
     count_cost(w, now_ns);

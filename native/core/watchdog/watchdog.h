@@ -49,6 +49,7 @@ typedef struct {
     lc_switch_fields switches;   /* last read; they are not read with every sample */
     lc_slot_writer *writer;   /* of the open slot, NULL none */
     lc_thread_view view;
+    uint64_t scene_epoch; /* of the callback whose scene is read for good */
     uint64_t blind_tid; /* counted as a thread whose calls cannot be read */
     lc_wait_memory wait;
     lc_lane_readings readings;   /* of the thread, from before a stall */

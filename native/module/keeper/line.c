@@ -2,6 +2,7 @@
 #include "module/keeper/line.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
@@ -32,8 +33,9 @@ static void use_words(lc_keeper_words *words)
 static PyObject *set_keeper(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *words, *environment;
-    const char *log, *bell;
-    if (!PyArg_ParseTuple(args, "O!O!yy", &PyTuple_Type, &words, &PyTuple_Type, &environment, &log, &bell)) {
+    lc_keeper_paths paths;
+    if (!PyArg_ParseTuple(args, "O!O!yyyy", &PyTuple_Type, &words, &PyTuple_Type, &environment, &paths.log, &paths.bell, &paths.link,
+                          &paths.file)) {
         return NULL;
     }
     if (PyTuple_GET_SIZE(words) == 0) {
@@ -41,7 +43,7 @@ static PyObject *set_keeper(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     char **argv = lc_texts_of(words), **envp = argv == NULL ? NULL : lc_texts_of(environment);
-    lc_keeper_words *copy = envp == NULL ? NULL : lc_keeper_words_copy(argv, envp, log, bell);
+    lc_keeper_words *copy = envp == NULL ? NULL : lc_keeper_words_copy(argv, envp, &paths);
     PyMem_Free(argv);
     PyMem_Free(envp);
     if (copy == NULL) {
@@ -151,6 +153,18 @@ static PyObject *recorded(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
     return Py_BuildValue("KK", (unsigned long long)lanes, (unsigned long long)stalls);
 }
 
+static PyObject *flight_descriptor(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    const lc_kept_file *file = &lc_the_agent.flight.file;
+    const bool is_there = lc_the_agent.running && lc_kept_file_is_ours(file);
+    const int fd = is_there ? fcntl(file->fd, F_DUPFD_CLOEXEC, file->fd) : -1;
+    if (fd < 0) {
+        errno = is_there ? errno : EBADF; /* or the program has closed it */
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    return PyLong_FromLong(fd);
+}
+
 static PyObject *keeper_outcome(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return PyLong_FromLong(atomic_load(&lc_the_agent.courier.outcome));
@@ -162,7 +176,9 @@ static PyObject *no_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unus
 }
 
 static PyMethodDef methods[] = {
-    {"set_keeper", set_keeper, METH_VARARGS, "set_keeper(words, environment, log, bell): what starts a keeper, all bytes; copied."},
+    {"set_keeper", set_keeper, METH_VARARGS,
+     "set_keeper(words, environment, log, bell, link, file): what starts a keeper, and the link by which it finds the flight file (b'': it needs"
+     " none); all bytes; copied."},
     {"start_keeper", start_keeper, METH_NOARGS,
      "Starts a keeper, if none was started in the last seconds. OSError where it cannot be done."},
     {"on_take_over", on_take_over, METH_O,
@@ -177,6 +193,8 @@ static PyMethodDef methods[] = {
     {"recorded", recorded, METH_NOARGS, "recorded() -> (lanes that had a turn, stalls that ended; a busy watchdog may have some still to see)."},
     {"keeper_outcome", keeper_outcome, METH_NOARGS,
      "keeper_outcome() -> int: 0, the last ring was heard, or none was asked for; EINPROGRESS: a keeper is being started; else why there is none."},
+    {"flight_descriptor", flight_descriptor, METH_NOARGS,
+     "flight_descriptor() -> int: one more of this process's flight file, to be closed. OSError."},
     {"end_with_keeper", end_with_keeper, METH_O,
      "end_with_keeper(timeout_s) -> bool: the process ends; whether the keeper has stored it, and all texts are written."},
     {NULL, NULL, 0, NULL},

@@ -5,6 +5,8 @@ What runs from then on is in `engine`, and is not loaded before.
 
 from __future__ import annotations
 
+import os
+
 from loopcanary.assembly import is_main_interpreter, native_module
 from loopcanary.config import usual_store
 from loopcanary.engine import Boundary
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from loopcanary.integrations.installed import Integrations
     from loopcanary.protocols.loops import PortableSide, Probe, Windows
     from loopcanary.protocols.tracing import Tracers
+
+_PIPE_BUF = 4096
+"""What polls as writable takes this much without blocking (pipe(7))."""
 
 
 def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
@@ -74,11 +79,24 @@ def _sayer() -> Callable[[str], object]:
     stderr = own_stderr_file()
 
     def say(line: str) -> object:
-        from loopcanary.reporters.terminal import Terminal
-
-        return own_stderr_file() == stderr and Terminal().write(line)
+        if own_stderr_file() != stderr:
+            return False
+        try:
+            from loopcanary.reporters.terminal import Terminal
+        except ImportError:
+            return _write_plainly(line)
+        return Terminal().write(line)
 
     return say
+
+
+def _write_plainly(line: str) -> object:
+    """loopcanary's own files are gone: somebody has removed the environment beside the program."""
+    import select
+
+    poll = select.poll()
+    poll.register(2, select.POLLOUT)
+    return poll.poll(0) and os.write(2, line.encode("utf-8", "backslashreplace")[:_PIPE_BUF])
 
 
 def _trace_calls(canary: Canary, native: Native | None) -> None:

@@ -9,6 +9,7 @@ from loopcanary.config import settings_as_environment
 from loopcanary.engine.kept import KeptEngine
 from loopcanary.engine.recorder import Recorder
 from loopcanary.facts import code_origin, code_paths, session_facts
+from loopcanary.model.config import FAILED_ON_STALL
 from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
 from loopcanary.whose_stderr import console_facts, is_by_hand, may_speak, own_stderr_file
 
@@ -41,6 +42,8 @@ def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str |
     if not is_store_usable:
         return "there is no store that can be written"
     if (problem := place.no_interpreter()) is not None:
+        return problem
+    if (problem := place.no_reaper()) is not None and not place.is_heard(place.bell_path(config.store or "")):
         return problem
     if config.locks:
         return "locks are traced in the program"
@@ -171,7 +174,11 @@ def _leave(canary: Canary, recorder: Recorder) -> None:
         if flight is not None and not place.is_heard(place.bell_path(folder or "")):
             canary.boundary.call("keeper", flight.settle, keep=True)
 
-    native.join_thread(native.start_thread(settle), _END_S)
+    try:
+        thread = native.start_thread(settle)
+    except OSError:  # no thread may be made: the next that reads the store finds the file where it is
+        return
+    native.join_thread(thread, _END_S)
 
 
 def _note_answers(recorder: Recorder, facts: KeptFacts) -> None:
@@ -186,32 +193,55 @@ def _note_answers(recorder: Recorder, facts: KeptFacts) -> None:
 
 
 def _wait_for_keeper(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
-    config = canary.config
-    is_told = recorder.native.end_with_keeper(_COUNTING_END_S if config.fail_on_stall else _END_S)
-    if config.fail_on_stall and (not is_told or _has_stored(canary, recorder, facts)):
-        from loopcanary.reporters.exit_status import FAILED_ON_STALL
-
-        recorder.native.fail_exit(FAILED_ON_STALL)
+    config, native = canary.config, recorder.native
+    _, stalls = native.recorded()
+    is_told = native.end_with_keeper(_END_S)
+    if not is_told and config.fail_on_stall and place.is_heard(place.bell_path(config.store or "")):
+        is_told = native.end_with_keeper(_COUNTING_END_S - _END_S)
     recorder.stop()
-    if is_told or not os.path.exists(recorder.file or ""):
-        return  # a keeper that came too late for its word has taken it
-    if canary.no_keeper is not None:
-        return  # it was tried in vain to do without one
+    if not is_told and os.path.exists(recorder.file or ""):
+        is_told = _take_what_is_left(canary, recorder, facts)
+    # else a keeper that came too late for its word has taken it
+    if config.fail_on_stall and stalls and (not is_told or _has_stored(canary, recorder, facts)):
+        native.fail_exit(FAILED_ON_STALL)
+
+
+def _take_what_is_left(canary: Canary, recorder: Recorder, facts: KeptFacts) -> bool:
+    """No keeper has taken it: this process does, where its exit status depends on that, or none will. Whether
+    all is stored."""
     import errno
 
-    if recorder.native.keeper_outcome() not in (0, errno.EINPROGRESS):
-        canary.boundary.tell("no keeper could be started: what stalled is stored now")
-        from loopcanary.assembly.kept_stalls import take_in
-
-        take_in(config, _figures(canary, recorder, facts).session())
-        return
-    if config.console:
+    config = canary.config
+    there_is_none = recorder.native.keeper_outcome() not in (0, errno.EINPROGRESS)
+    counts = config.fail_on_stall and not place.is_heard(place.bell_path(config.store or ""))
+    if canary.no_keeper is None and (there_is_none or counts):
+        if there_is_none:
+            canary.boundary.tell("no keeper could be started: what stalled is stored now")
+        if canary.boundary.call("keeper", _take_in, canary, recorder, facts, keep=True):
+            return True
+    elif config.console and canary.no_keeper is None:
         canary.boundary.tell("what stalled last is still being stored: `loopcanary report` will have it")
+    elif config.console:
+        canary.boundary.tell(f"what stalled is in {recorder.file}: `loopcanary report` will store it")
     _leave(canary, recorder)  # the first process of a container takes its memory with it
+    return False
+
+
+def _take_in(canary: Canary, recorder: Recorder, facts: KeptFacts) -> bool:
+    from loopcanary.assembly.kept_stalls import take_in
+
+    if recorder.place is not None:
+        recorder.place.link_again()
+    take_in(canary.config, _figures(canary, recorder, facts).session())
+    return True
 
 
 def _has_stored(canary: Canary, recorder: Recorder, facts: KeptFacts) -> bool:
-    """Whether a keeper has stored a stall of this process."""
-    from loopcanary.assembly.kept_stalls import stored
+    """Whether a stall of this process is stored; where that cannot be read, one was recorded."""
 
-    return bool(stored(canary.config, _figures(canary, recorder, facts).session()))
+    def read() -> bool:
+        from loopcanary.assembly.kept_stalls import stored
+
+        return bool(stored(canary.config, _figures(canary, recorder, facts).session()))
+
+    return canary.boundary.call("reading", read, keep=True) is not False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 import click
 
@@ -19,6 +20,12 @@ def refuse(message: str) -> int:
     """Says in one line on stderr what is wrong; the status of bad use."""
     click.echo(f"loopcanary: {' '.join(message.split())}", err=True)
     return BAD_USE
+
+
+def complain(line: str) -> None:
+    """The same of a command that goes on; where it cannot be said (a log on a full disk), it is not."""
+    with suppress(OSError):
+        refuse(line)
 
 
 def reader_left() -> int:

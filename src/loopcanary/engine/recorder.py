@@ -62,6 +62,11 @@ class FlightPlace:
         if self.link is not None:
             os.symlink(self.path, self.link)
 
+    def link_again(self) -> None:
+        """Where the store was removed beside the program. OSError as above."""
+        if self.link is not None and not os.path.lexists(self.link):
+            self.prepare()
+
     def discard(self) -> None:
         """Removes the file with what lies beside it, and its link; what is not there is no error."""
         if os.path.lexists(self.path + ".methods"):
@@ -182,14 +187,12 @@ class Recorder:
         `opened`: called with the file; where it raises, another place may do. `keeper`: one takes the stalls;
         it finds no file that has no name.
         """
-        if keeper is not None:
-            self.native.set_keeper(*keeper)
         errors = []
         for place in candidates(self.folder, self._session_id, wanted=self._config.flight_dir):
             if keeper is not None and place.is_nameless:
                 continue
             try:
-                self._start_at(place, opened, takes_keeper=keeper is not None)
+                self._start_at(place, opened, keeper)
             except OSError as error:
                 place.discard()
                 # What could not be made is not always the file: a link to it, or the store's folder.
@@ -199,9 +202,11 @@ class Recorder:
         raise OSError("no place for the flight file: " + "; ".join(errors))
 
     def _start_at(
-        self, place: FlightPlace, opened: Callable[[str], object] | None, *, takes_keeper: bool
+        self, place: FlightPlace, opened: Callable[[str], object] | None, keeper: KeeperLine | None
     ) -> None:
         place.prepare()
+        if keeper is not None:
+            self.native.set_keeper(*keeper, os.fsencode(place.link or ""), os.fsencode(place.path))
         more: dict[str, Any] = {} if place.saved is None else {"checkpoint": place.saved}
         if self._config.sd_watchdog and (feed := _feed()) is not None:
             more["notify_socket"], more["feed_ns"] = feed
@@ -213,8 +218,8 @@ class Recorder:
             sample_interval_ns=self._config.sample_interval_ns,
             hang_ns=HANG_NS,
             anr_ns=ANR_NS,
-            takes_keeper=takes_keeper,
-            stalls_per_minute=self._config.stalls_per_minute if takes_keeper else 0,
+            takes_keeper=keeper is not None,
+            stalls_per_minute=self._config.stalls_per_minute if keeper is not None else 0,
             **more,
         )
         try:

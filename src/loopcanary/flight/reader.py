@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from types import TracebackType
@@ -33,7 +33,7 @@ from loopcanary.flight.lanes import (
 )
 from loopcanary.flight.long_work import Subject, read_earlier
 from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
-from loopcanary.flight.source import BufferSource, ByteSource, open_source
+from loopcanary.flight.source import BufferSource, ByteSource, FileSource, open_source
 from loopcanary.flight.stalls import LaneView, is_about, record_evidence, settle, slot_evidence
 from loopcanary.model import Collection, LaneTotals, StallEvidence, StallScope, WorkKind
 
@@ -69,6 +69,18 @@ class FlightFile:
         file = cls.__new__(cls)
         file._source, file._sections = _start(open_source(path))  # noqa: SLF001 - another constructor
         return file
+
+    @classmethod
+    def own(cls, path: str | os.PathLike[str], descriptor: Callable[[], int]) -> Self:
+        """Reads this process's own file; by a descriptor that is closed with it, where the path leads there no
+        more: after a change of the user or of the root. FlightError as above, OSError."""
+        try:
+            return cls.open(path)
+        except FlightError:
+            file = cls.__new__(cls)
+            source = FileSource(path, descriptor())
+            file._source, file._sections = _start(source)  # noqa: SLF001 - another constructor
+            return file
 
     def close(self) -> None:
         """Gives back the file or buffer; idempotent. Reading afterwards raises FlightError."""

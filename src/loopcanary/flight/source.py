@@ -77,11 +77,12 @@ class BufferSource:
 class FileSource:
     """Bytes of a file, read when they are asked for: the file may belong to a running process."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], fd: int | None = None) -> None:
+        """`fd`: it is open already, and closed here. FlightError."""
         self.name = os.fspath(path)
         self._lock = unpatched("_thread", "allocate_lock")()
         self._pid = os.getpid()
-        self._fd = _open_checked(self.name)
+        self._fd = _open_checked(self.name) if fd is None else fd
         facts = os.fstat(self._fd)
         self.identity: tuple[int, int] | None = facts.st_dev, facts.st_ino
         self.size = facts.st_size

@@ -39,6 +39,8 @@ _NOT_FOR_KEEPERS = frozenset(
 )
 """Variables that are meant for the program: its debugging, its coverage, its start."""
 
+_WAITS_FOR_NOBODY = frozenset({"cat", "java", "node", "perl", "php", "pypy", "python", "ruby", "sleep", "tail"})
+"""As the kernel names them, without their versions. A shell waits for any child, gunicorn, too."""
 
 memory = os.environ.get(FLIGHT_DIR) or SHARED_MEMORY
 """Where flight files are: of a keeper, and of a program after `use`."""
@@ -115,6 +117,19 @@ def no_interpreter() -> str | None:
     if sys.platform == "win32":
         return "on Windows no process is started beside the program"
     return None
+
+
+def no_reaper() -> str | None:
+    """Why a keeper would stay as a zombie: the first process of this container, to which orphans go, waits for
+    nobody, or for the processes that it knows. None: it is known to do that, or not known here."""
+    try:
+        with open("/proc/1/comm", "rb") as file:
+            name = file.read().strip().decode("latin-1")
+    except OSError:
+        return None
+    if os.getpid() == 1 or name.rstrip("0123456789.") not in _WAITS_FOR_NOBODY:
+        return None
+    return f"the first process of this container, {name}, takes no orphans: a keeper would stay as a zombie"
 
 
 def prepare(store: str) -> None:

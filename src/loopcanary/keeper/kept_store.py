@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from loopcanary import keeper as place
 from loopcanary.keeper.backoff import Backoff
 from loopcanary.keeper.exits import wait_status
 from loopcanary.keeper.files import DeathNote, Files, StoreFailure, WatchedLife
-from loopcanary.keeper.seat import Seat
+from loopcanary.keeper.seat import LEFT_WALL_NS, Seat
 from loopcanary.keeper.signals import FollowedFolder
 
 _S = 1_000_000_000
@@ -96,14 +97,19 @@ class KeptStore:
         where there can be none."""
         if not self.seat.take():
             return False
-        flight, ours = self._files.folder, Path(self.seat.store, place.FOLDER)
-        flight.mkdir(place.FOLDER_MODE, exist_ok=True)
-        self._folders = [FollowedFolder(flight), FollowedFolder(ours, removals_only=True)]
+        ours = Path(self.seat.store, place.FOLDER)
+        self._folders = [self._followed_flight(), FollowedFolder(ours, removals_only=True)]
         self._look_ns = now_ns
         return True
 
+    def _followed_flight(self) -> FollowedFolder:
+        self._files.folder.mkdir(place.FOLDER_MODE, exist_ok=True)
+        return FollowedFolder(self._files.folder)
+
     def end(self) -> None:
-        """Gives everything back."""
+        """Gives everything back. What is watched still will need another keeper."""
+        if self.watched:
+            self.seat.write_status({**self._status[1], LEFT_WALL_NS: time.time_ns()})
         for known in self._known.values():
             known.let_go()
         self._known.clear()
@@ -153,6 +159,7 @@ class KeptStore:
         if is_rung:
             self.seat.hear()
             self._deaf_until_ns = now_ns + _TOGETHER_NS
+            self._follow_anew(now_ns)
         elif _is_due(self._deaf_until_ns, now_ns):
             self._deaf_until_ns = None
         if changed or _is_due(self._look_ns, now_ns):
@@ -183,6 +190,15 @@ class KeptStore:
         """A turn without having been woken."""
         self._look_ns = now_ns
         self.turn(now_ns, (), changed=False)
+
+    def _follow_anew(self, now_ns: int) -> None:
+        """Somebody may have removed the flight folder; a program that rings has made it, and its link, again."""
+        if self._folders and not self._folders[0].is_at(self._files.folder):
+            with suppress(OSError):  # all of the store is gone: so is the seat, see `Seat.is_there`
+                followed = self._followed_flight()
+                self._folders[0].close()
+                self._folders[0] = followed
+                self._look_ns = now_ns
 
     def _follow(self, now_ns: int) -> None:
         """Notes which names are new and which are gone."""

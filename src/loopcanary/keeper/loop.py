@@ -11,6 +11,8 @@ from loopcanary.keeper.signals import Signals
 
 _S = 1_000_000_000
 _MS = 1_000_000
+_FAREWELL_NS = _S // 2
+"""Less than signals.py has until the end in any case."""
 _SEAT_EVERY_NS = 5 * _S
 """Another keeper has the seat, or a folder is gone: it may be free, or there, later."""
 
@@ -40,6 +42,8 @@ class Keeper:
         self._sit_ns: int | None = None
         self._said: set[str] = set()
         self._idle_since_ns: int | None = None
+        self._leave_ns: int | None = None
+        """The end was asked for: when to leave what is watched to another keeper."""
 
     def run(self) -> None:
         """Until the end is asked for, or comes by itself."""
@@ -53,13 +57,13 @@ class Keeper:
                 store.turn(now_ns, ready, changed=changed)
                 over_ns = self._monotonic_ns()
                 store.has_worked(over_ns, over_ns - begun_ns)
-                if self._signals.is_end:
+                if self._is_to_leave(over_ns):
                     return
             self._keep_seats(now_ns, changed=changed)
             if self._is_over(now_ns):
                 return
             ready = self._wait()
-            if self._signals.is_end:
+            if self._is_to_leave(self._monotonic_ns()):
                 return
             changed = self._signals.folders_changed()
 
@@ -76,7 +80,7 @@ class Keeper:
         for store in self._seated:
             for descriptor in store.descriptors():
                 poll.register(descriptor, select.POLLIN)
-        dues = [self._sit_ns, self._end_ns(), *(store.due_ns() for store in self._seated)]
+        dues = [self._sit_ns, self._end_ns(), self._leave_ns, *(store.due_ns() for store in self._seated)]
         soonest_ns = min((due for due in dues if due is not None), default=None)
         timeout_ms = None
         if soonest_ns is not None:
@@ -121,10 +125,20 @@ class Keeper:
 
     # ---- the end ----------------------------------------------------------------------------
 
+    def _is_to_leave(self, now_ns: int) -> bool:
+        """The end was asked for. One that a program has started waits a moment for those that end with it: a
+        service manager asks all processes of a service at once."""
+        if not self._signals.is_end:
+            return False
+        if self._leave_ns is None:
+            self._leave_ns = now_ns + (0 if self._linger_ns is None else _FAREWELL_NS)
+        return now_ns >= self._leave_ns or not self._is_anything_watched()
+
     def _end_ns(self) -> int | None:
         if self._linger_ns is None or self._idle_since_ns is None:
             return None
-        return self._idle_since_ns + self._linger_ns
+        is_short = any(store.seat.is_short for store in self._seated)
+        return self._idle_since_ns + (0 if is_short else self._linger_ns)
 
     def _is_over(self, now_ns: int) -> bool:
         """Whether nothing has been watched for long enough, and nothing has begun meanwhile."""

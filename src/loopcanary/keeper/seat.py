@@ -7,12 +7,19 @@ import fcntl
 import json
 import os
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from loopcanary import keeper as place
+from loopcanary.keeper.signals import leads_to
 
+LEFT_WALL_NS = "left_wall_ns"
+"""Key of the status: when this keeper ended before what it watched, as it was asked to. With it ends a service, or
+a container, and waits for all of its processes."""
+_LEFT_LATELY_NS = 120_000_000_000
+"""Longer than service managers wait."""
 _STATUS_MAX = 1 << 20
 _BYTES_AT_ONCE = 4_096
 
@@ -25,6 +32,8 @@ class Seat:
         self._lock: int | None = None
         self._bell: int | None = None
         self._written: dict[str, Any] | None = None
+        self.is_short = False
+        """The keeper before was asked to end a short while ago: this one is gone with what it watches."""
 
     @property
     def bell(self) -> int | None:
@@ -48,10 +57,15 @@ class Seat:
             raise
         self._lock = lock
         self._written = None
+        left_ns = _read_status(self.store, place.key()).get(LEFT_WALL_NS)
+        self.is_short = isinstance(left_ns, int) and 0 <= time.time_ns() - left_ns < _LEFT_LATELY_NS
         return True
 
     def give_back(self) -> None:
         """Another process may take it. From now on nothing answers the bell."""
+        if self._lock is not None:
+            with suppress(OSError):  # the time of its log keeps others from starting one (keeper_words.c)
+                os.utime(place.log_path(self.store), (0, 0))
         # The bell first: the next one opens it anew.
         for descriptor in (self._bell, self._lock):
             if descriptor is not None:
@@ -61,7 +75,7 @@ class Seat:
     def is_there(self) -> bool:
         """Whether those who look for the keeper of this store find this one: its folder may be gone."""
         return all(
-            descriptor is not None and _leads_to(place.path(self.store, ending), descriptor)
+            descriptor is not None and leads_to(place.path(self.store, ending), descriptor)
             for ending, descriptor in ((place.LOCK, self._lock), (place.BELL, self._bell))
         )
 
@@ -117,11 +131,3 @@ def _open_bell(path: str) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EEXIST, "this file is not the keeper's; remove it", path)
-
-
-def _leads_to(path: str, descriptor: int) -> bool:
-    try:
-        named, held = Path(path).lstat(), os.fstat(descriptor)
-    except OSError:
-        return False
-    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)

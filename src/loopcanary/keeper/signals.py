@@ -78,5 +78,18 @@ class FollowedFolder:
         except OSError:
             self.is_heard = False
 
+    def is_at(self, path: Path) -> bool:
+        """Whether the path still leads to it."""
+        return leads_to(path, self._descriptor)
+
     def close(self) -> None:
         os.close(self._descriptor)
+
+
+def leads_to(path: Path | str, descriptor: int) -> bool:
+    """Whether what is open has this path."""
+    try:
+        named, held = os.lstat(path), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)

@@ -23,7 +23,8 @@ STORE_NAME = ".loopcanary"
 """Of the store's folder, in the folder where a program is started."""
 NOTIFY_WAYS = ("bell", "desktop", "webhook")
 NOTIFY_KILLED_NS = (1 << 63) - 1
-
+FAILED_ON_STALL = 70
+"""The exit status by `fail_on_stall`: EX_SOFTWARE of sysexits.h."""
 
 AUTO, NATIVE, PORTABLE = ENGINES = ("auto", "native", "portable")
 """Which engine watches. `auto`: the native one where it works, else the portable one."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from loopcanary.model import Issue, IssueKind, Session, Stall
-
-FAILED_ON_STALL = 70
-"""EX_SOFTWARE of sysexits.h."""
+from loopcanary.model.config import FAILED_ON_STALL
 
 
 class ExitStatusReporter:

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,12 +17,13 @@
 
 static stage s;
 static lc_courier courier;
-static char bell[96], log_path[96], nothing[] = "/bin/true";
+static char bell[96], log_path[96], link_path[96], nothing[] = "/bin/true";
 
 static void use(char *const file)
 {
     char *const argv[] = {file, NULL}, *const envp[] = {NULL};
-    lc_keeper_words *const words = lc_keeper_words_copy(argv, envp, log_path, bell);
+    const lc_keeper_paths paths = {log_path, bell, link_path, bell};
+    lc_keeper_words *const words = lc_keeper_words_copy(argv, envp, &paths);
     CHECK(words != NULL && lc_keeper_words_equal(words, words));
     free(atomic_exchange(&courier.words, words));
 }
@@ -44,7 +46,7 @@ static void begin(char *const file)
 static void age_log(void)
 {
     const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-    CHECK(utimensat(AT_FDCWD, log_path, long_ago, 0) == 0);
+    CHECK(utimensat(AT_FDCWD, log_path, long_ago, 0) == 0 || errno == ENOENT);
 }
 
 static uint64_t started(void) { return counted(&s, LC_COUNTER_keepers_started); }
@@ -67,6 +69,18 @@ TEST(starts_become_rare_while_none_hears)
         CHECK(lc_courier_look(&courier, at[i] * SECOND));
         CHECK(started() == count[i]);
         age_log();
+    }
+}
+
+TEST(after_one_that_ended_well_the_next_is_started_at_once)
+{
+    const struct timespec ended_well[2] = {{.tv_sec = 0}, {.tv_sec = 0}};
+    const uint64_t before = started();
+    begin(nothing);
+    for (uint64_t at = 1; at < 4; at++) {
+        wish();
+        CHECK(lc_courier_look(&courier, at * SECOND) && started() == before + at);
+        CHECK(utimensat(AT_FDCWD, log_path, ended_well, 0) == 0);
     }
 }
 
@@ -144,6 +158,61 @@ TEST(where_those_that_start_say_nothing_the_program_is_told)
     const unsigned count[] = {0, 0, 0, 1, 2, 2};
     begin(nothing);
     look_at(at, count, sizeof at / sizeof *at);
+}
+
+TEST(a_keeper_that_hears_and_does_nothing_was_stopped)
+{
+    const uint64_t at[] = {1, 30, 60, 61, 62, 100};
+    const unsigned count[] = {0, 0, 0, 1, 2, 2};
+    begin(nothing);
+    CHECK(mkfifo(bell, 0600) == 0);
+    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    look_at(at, count, sizeof at / sizeof *at);
+    CHECK(atomic_load(&courier.refusal) == EAGAIN);
+    close(ear);
+}
+
+TEST(a_keeper_that_works_is_waited_for)
+{
+    const uint64_t at[] = {1, 61, 90, 120}, later[] = {200, 300, 400};
+    const unsigned none[] = {0, 0, 0, 0};
+    begin(nothing);
+    CHECK(mkfifo(bell, 0600) == 0);
+    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    LC_STORE(s.flight.keeper->beat_ns, 60 * SECOND);
+    look_at(at, none, sizeof at / sizeof *at);
+    LC_STORE(s.flight.keeper->taken[0], 1); /* nothing is to be done */
+    look_at(later, none, sizeof later / sizeof *later);
+    LC_STORE(s.flight.keeper->beat_ns, 0);
+    close(ear);
+}
+
+TEST(a_store_that_was_removed_is_made_again)
+{
+    static char deep[] = "/tmp/loopcanary-courier-XXXXXX", log_kept[sizeof log_path], link_to[96];
+    CHECK(mkdtemp(deep) != NULL);
+    memcpy(log_kept, log_path, sizeof log_path);
+    snprintf(log_path, sizeof log_path, "%s/store/keeper/log", deep);
+    snprintf(link_path, sizeof link_path, "%s/store/flight/its.flight", deep);
+    begin(nothing);
+    wish();
+    (void)lc_courier_look(&courier, SECOND); /* its file is gone: a link would lead to nothing */
+    CHECK(access(log_path, F_OK) == 0 && readlink(link_path, link_to, sizeof link_to) < 0);
+    CHECK(mkfifo(bell, 0600) == 0); /* the file, in this story */
+    wish();
+    (void)lc_courier_look(&courier, 2 * SECOND);
+    CHECK(readlink(link_path, link_to, sizeof link_to) == (ssize_t)strlen(bell) && memcmp(link_to, bell, strlen(bell)) == 0);
+    wish();
+    (void)lc_courier_look(&courier, 3 * SECOND); /* which is there now */
+    unlink(link_path);
+    unlink(log_path);
+    for (const char *const *folder = (const char *const[]){"/store/keeper", "/store/flight", "/store", "", NULL}; *folder != NULL; folder++) {
+        char path[96];
+        snprintf(path, sizeof path, "%s%s", deep, *folder);
+        CHECK(rmdir(path) == 0);
+    }
+    link_path[0] = '\0';
+    memcpy(log_path, log_kept, sizeof log_path);
 }
 
 TEST(a_keeper_that_did_something_and_is_gone_is_waited_for_again)
@@ -242,6 +311,21 @@ TEST(its_thread_does_what_was_asked)
     CHECK(read(ear, bytes, sizeof bytes) >= 20);
     close(ear);
 }
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which need addresses themselves */
+TEST(where_no_thread_can_be_made_nobody_waits_for_one)
+{
+    struct rlimit before, none;
+    begin(nothing);
+    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+    none = (struct rlimit){1, before.rlim_max};
+    CHECK(setrlimit(RLIMIT_AS, &none) == 0);
+    const lc_courier_wish asked = lc_courier_ask(&courier);
+    CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+    CHECK(lc_courier_wait(&courier, &asked, LC_NO_DEADLINE) == EAGAIN);
+    CHECK(!lc_courier_see_off(&courier, &asked, LC_NO_DEADLINE));
+}
+#endif
 
 static atomic_bool rings_on;
 

@@ -132,10 +132,19 @@ TEST(a_sleep_on_the_gil_is_a_wait_between_holders_too)
         CHECK(lc_now_ns() < until);
     }
     LC_STORE(s.lane->tid, waiting_tid);
+    LC_STORE(s.lane->scene, 8);
     begin_work();
     lc_slot *it = slot(&s, 0);
     CHECK(LC_LOAD(it->sample_count) == 1 && it->samples[0].syscall == SYS_futex);
     CHECK(it->samples[0].flags & LC_SAMPLE_WAITS_FOR_GIL);
+    const uint64_t scenes[] = {8, 9}, bytes[] = {5, 8}; /* it may still be on its way to a route */
+    for (unsigned i = 0; i < 2; i++) {
+        LC_STORE(s.lane->scene, scenes[i]);
+        s.watchdog.watches[0].next_sample_ns = 0;
+        look(&s);
+        CHECK(LC_LOAD(it->sample_count) == 2u + i && it->scene.bytes == bytes[i]);
+    }
+    LC_STORE(s.lane->scene, 0);
     gil_word = 1;
     syscall(SYS_futex, &gil_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     pthread_join(thread, NULL);

@@ -12,7 +12,7 @@ import click
 
 from loopcanary.cli.aside import go_aside
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
-from loopcanary.cli.refusals import NOTHING_FOUND, reader_left, refuse
+from loopcanary.cli.refusals import NOTHING_FOUND, complain, reader_left, refuse
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(*, stores: tuple[Path, ...], is_status: bool, is_apart: bool) -> int
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, max(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
     with closed_at_end(found):
-        keeper = make_keeper(found, is_apart=is_apart, show=_show, complain=refuse)
+        keeper = make_keeper(found, is_apart=is_apart, show=_show, complain=complain)
         try:
             keeper.run()
         finally:

@@ -13,7 +13,7 @@ from loopcanary.cli.aside import go_aside
 from loopcanary.cli.ending import End
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
 from loopcanary.cli.options import given
-from loopcanary.cli.refusals import BAD_USE, NOTHING_FOUND, reader_left, refuse
+from loopcanary.cli.refusals import BAD_USE, NOTHING_FOUND, complain, reader_left, refuse
 from loopcanary.cli.settings import loaded
 from loopcanary.cli.words import Number, Word
 
@@ -175,7 +175,7 @@ def _follow(named: tuple[Path, ...], wishes: NotifyOrder, *, rings: bool) -> int
             _ring()
 
     with closed_at_end(found_stores(named)) as stores:
-        follower = Follower(stores, wishes, show=show, complain=refuse)
+        follower = Follower(stores, wishes, show=show, complain=complain)
         if not follower.claim():
             return 0 if wishes.beside is not None else NOTHING_FOUND
         end = End(reader_of=sys.stdout if is_for_people else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -41,10 +41,13 @@ _DRAIN = "loopcanary-drain"
 
 
 class FlightOpener(Protocol):
-    """Opens a flight file by path; `flight.FlightFile.open` is one."""
+    """Opens a flight file; `flight.FlightFile` is one."""
 
-    def __call__(self, path: Path, /) -> OpenFlight:
-        """The open file."""
+    def open(self, path: Path, /) -> OpenFlight:
+        """The file at the path."""
+
+    def own(self, path: Path, descriptor: Callable[[], int], /) -> OpenFlight:
+        """That of this process, which is open already."""
 
 
 class NativeBackend(Recorder):
@@ -59,13 +62,13 @@ class NativeBackend(Recorder):
         *,
         folder: str,
         session_id: str,
-        open_flight: FlightOpener,
+        flights: FlightOpener,
         begun: Recorder | None = None,
         has_keeper: bool = False,
     ) -> None:
         """`begun`: it runs already, for a keeper, which may go on to report hangs (`has_keeper`)."""
         super().__init__(native, config, folder=folder, session_id=session_id)
-        self._open_flight = open_flight
+        self._flights = flights
         self._flight: OpenFlight | None = None
         self._begun = begun
         self.stalls_ended = native.stalls_ended
@@ -84,7 +87,7 @@ class NativeBackend(Recorder):
             self.record(opened=self._open)
             return
         self.place, self.file = self._begun.place, self._begun.file
-        self._open(self.place.path)
+        self._flight = self._flights.own(Path(self.place.path), self.native.flight_descriptor)
         self.native.set_taker(PROGRAM if self.has_keeper else DRAIN)
         self.native.on_take_over(self._tell_hangs if self.has_keeper else None)
 
@@ -95,7 +98,7 @@ class NativeBackend(Recorder):
         self.native.wake()
 
     def _open(self, path: str) -> None:
-        self._flight = self._open_flight(Path(path))
+        self._flight = self._flights.open(Path(path))
 
     def discard(self) -> None:
         """Closes the flight file and removes it: all that it held has been taken."""
