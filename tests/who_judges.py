@@ -1,11 +1,11 @@
-"""Who takes the stalls of the programs that tests start: they themselves, as by default, or a keeper.
+"""Who takes the stalls of the programs that tests start: a keeper, as by default, or they themselves.
 
-`make test-crowd WITH_KEEPER=1` asks for the latter.
+`make test-crowd WITHOUT_KEEPER=1` asks for the latter.
 """
 
 from __future__ import annotations
 
 import os
 
-KEEPER = "1" if os.environ.get("WITH_KEEPER") else "0"
+KEEPER = "0" if os.environ.get("WITHOUT_KEEPER") else "1"
 """The setting `keeper` of those programs."""

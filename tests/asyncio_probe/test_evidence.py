@@ -289,7 +289,7 @@ def test_a_kill_in_a_burst_keeps_its_callbacks_so_far(tmp_path, package_path):
         "    global begun, last\n"
         "    time.sleep(0.001)\n"
         "    before, last = last, time.monotonic()\n"
-        "    if last - before > 0.2:\n"  # but on a host that stopped: that is a stall of its own, and the burst begins anew
+        "    if last - before > 0.2:\n"  # the host stopped: a stall of its own, and the burst begins anew
         "        begun = last\n"
         "        late.clear()\n"
         "    if last - begun > 0.6:\n"

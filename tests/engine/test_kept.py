@@ -202,13 +202,16 @@ def test_where_the_environment_was_removed_that_is_said(place: Place):
         timeout=GIVES_UP_S,
     )
     assert done.returncode == FAILED_ON_STALL, done.stderr
-    assert "loopcanary: keeper failed; what stalls is stored by the next report, and not shown before" in done.stderr
+    assert (
+        "loopcanary: keeper failed; what stalls is stored by the next report, and not shown before"
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
     assert len(place.stalls()) == 1
     assert place.left_behind() == []
 
 
-def test_who_counts_stalls_does_not_wait_for_a_keeper_that_was_killed(place: Place):
+def test_no_end_waits_for_a_keeper_that_was_killed(place: Place):
     program = """
     import json, pathlib, signal
     stall("walk")

@@ -47,20 +47,20 @@ _DROP = """
 """
 
 
+_NOT_STORED = "store failed; while it fails stalls are shown and not stored"
+_NOT_LOADED = "keeper failed; what stalls is stored by the next report, and not shown before"
+
+
 @as_root
-@pytest.mark.parametrize(
-    ("keeper", "effect"),
-    [
-        ("1", "keeper failed; what stalls is stored by the next report, and not shown before"),
-        ("0", "store failed; while it fails stalls are shown and not stored"),
-    ],
-    ids=["kept", "in the program"],
-)
-def test_what_a_watched_thread_waits_in_is_read_after_a_drop(place, keeper, effect):
+@pytest.mark.parametrize("keeper", ["1", "0"], ids=["kept", "in the program"])
+def test_what_a_watched_thread_waits_in_is_read_after_a_drop(place, keeper):
     program = place.program(_DROP + "\n    stall('before'); drop(); waits()")
     done = place.run(program, LOOPCANARY_KEEPER=keeper)
     (told,) = done.stderr.splitlines()
-    assert told.startswith(f"loopcanary: {effect}")
+    # The engine that takes over is loaded after the drop, if its files may be read then.
+    assert told.startswith(f"loopcanary: {_NOT_STORED}") or (
+        keeper == "1" and told.startswith(f"loopcanary: {_NOT_LOADED}")
+    )
     assert "the program changed its user from 0 to 65534" in told
     (stall,) = [one for one in place.stalls() if one.cause is Cause.LOCK]
     assert stall.holder is not None

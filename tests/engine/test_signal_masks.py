@@ -24,8 +24,9 @@ _MASKS = """
 
     @loopcanary.on_issue
     def start_child(issue):
-        masks.append(of_a_child())
-        seen.set()
+        if issue.culprit and issue.culprit.file.startswith("stalls/"):
+            masks.append(of_a_child())
+            seen.set()
         return issue
 """
 

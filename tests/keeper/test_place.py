@@ -37,6 +37,25 @@ def test_a_keeper_of_another_kind_has_another_key(change: str, monkeypatch: pyte
     assert place.key() != before
 
 
+@pytest.mark.parametrize(
+    ("name", "leaves"),
+    [
+        ("python3.11", True),
+        ("node", True),
+        ("sleep", True),
+        ("systemd", False),
+        ("bash", False),
+        ("gunicorn", False),
+    ],
+)
+def test_where_orphans_stay_no_keeper_is_started(tmp_path: Path, name: str, leaves: bool):
+    first = tmp_path / "comm"
+    first.write_text(f"{name}\n")
+    said = place.no_reaper(str(first))
+    assert (said is not None and name in said) == leaves
+    assert place.no_reaper(str(tmp_path / "none")) is None
+
+
 def test_containers_with_one_flight_dir_have_one_keeper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(place, "memory", place.memory)
     usual = place.key()

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,47 @@ def test_a_loop_that_hangs_is_named(tmp_path, package_path, capsys):
     assert (loop["thread"], loop["kind"], loop["healthy"]) == ("MainThread", "asyncio", False)
     assert loop["turn_ms"] > 1
     assert "MainThread (asyncio) has not waited for events for " in capsys.readouterr().out
+
+
+def get(address: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(address, timeout=280) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+@pytest.mark.native
+def test_probes_are_answered_by_http(tmp_path, package_path):
+    with watched(HANGS, tmp_path, package_path) as process:
+        until(lambda: asked(tmp_path, "--limit", "1ms") or None)
+        words = "health", "--listen", "0", "--name", f"{program_name(tmp_path)}.py", "--limit", "1h"
+        serves = subprocess.Popen(
+            [sys.executable, "-m", "loopcanary", *words], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            address = serves.stdout.readline().removeprefix("answers at ").strip()
+            assert address.startswith("http://127.0.0.1:")
+            status, text = get(address)
+            assert (status, json.loads(text)["programs"][0]["pid"]) == (200, process.pid)
+            status, text = get(f"{address}?limit=1ms")
+            assert (status, json.loads(text)["programs"][0]["healthy"]) == (503, False)
+            assert get(f"{address}?limit=soon")[0] == 400
+            process.kill()
+            process.wait()
+            status, text = get(address)
+            assert (status, json.loads(text)) == (503, {"programs": []})
+        finally:
+            serves.terminate()
+            assert serves.wait() == 0
+            serves.stdout.close()
+
+
+@pytest.mark.parametrize("place", ["shop", "127.0.0.1:port", "127.0.0.1:70000", "256.0.0.1:0"])
+def test_a_place_where_none_can_listen_is_said(capsys, place):
+    assert main(["health", "--listen", place]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"loopcanary: --listen {place}")
 
 
 @pytest.mark.native

@@ -23,7 +23,7 @@ typedef struct {
 lc_keeper_words *lc_keeper_words_copy(char *const argv[], char *const envp[], const lc_keeper_paths *paths);
 bool lc_keeper_words_equal(const lc_keeper_words *a, const lc_keeper_words *b);
 
-/* Makes the link to the flight file again, with its folders, where somebody has removed the store beside the program. */
+/* Makes the link to the flight file again, with its folders, where the store was removed beside the program. */
 void lc_keeper_words_link(const lc_keeper_words *words);
 
 /* Whether the last keeper was asked to end, or had nothing to do: it sets its log's time to 0 (loopcanary.keeper.seat). */

@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/liveness/hung_end.h"
 #include "core/watchdog/stall_slot.h"
+
+#define ABORT_PATIENCE_NS UINT64_C(1000000000)
 
 enum { TEXT_BYTES = 512, NAME_BYTES = 160 };
 
@@ -94,13 +97,40 @@ static void feed(lc_watchdog *w, const longest_turn *turn, uint64_t now_ns)
     lc_feed_said(&w->feed, message, now_ns, lc_feed_send(&w->feed, text, strlen(text)));
 }
 
+/* On the program's stderr, where that is ours to write to. */
+static void say_end(const lc_watchdog *w, const longest_turn *turn)
+{
+    char text[2 * TEXT_BYTES], why[TEXT_BYTES];
+    lc_console console = {0};
+    describe(w, turn, why, sizeof why);
+    const int bytes = snprintf(text, sizeof text, "loopcanary: %s: the process ends itself (exit_when_hung)\n", why);
+    lc_console_allow(&console, atomic_load(&w->courier->console.device), atomic_load(&w->courier->console.inode));
+    (void)lc_console_write(&console, text, (size_t)bytes);
+}
+
+static void end_hung(lc_watchdog *w, const longest_turn *turn)
+{
+    const lc_slot_writer *writer = w->watches[turn->index].writer;
+    if (writer != NULL) {
+        (void)lc_checkpoint_write(&w->checkpoint, w->flight, turn->index, writer->slot); /* a container's memory ends with it */
+    }
+    if (w->courier != NULL) {
+        say_end(w, turn);
+    }
+    lc_end_hung_process(ABORT_PATIENCE_NS);
+}
+
 uint64_t lc_liveness_look(lc_watchdog *w, uint64_t now_ns)
 {
-    if (w->feed.interval_ns == 0) {
+    const uint64_t exit_ns = w->settings.exit_hung_ns;
+    if (w->feed.interval_ns == 0 && exit_ns == 0) {
         return LC_NO_DEADLINE;
     }
     const longest_turn turn = find_longest(w, now_ns);
     feed(w, &turn, now_ns);
+    if (exit_ns != 0 && turn.held_ns >= exit_ns) {
+        end_hung(w, &turn);
+    }
     const uint64_t soon = turn.some_in_turn ? now_ns + LC_PROGRESS_LOOK_NS : LC_NO_DEADLINE;
     const uint64_t due = lc_feed_next_ns(&w->feed);
     return due < soon ? due : soon;

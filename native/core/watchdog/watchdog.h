@@ -37,6 +37,7 @@ typedef struct {
     uint64_t stalls_per_minute; /* where a keeper takes them; 0: no limit */
     const char *notify_socket;  /* of the service manager that is to be fed; read by lc_watchdog_open; NULL: none */
     uint64_t feed_ns;           /* how often */
+    uint64_t exit_hung_ns;      /* a turn of this length ends the process; 0: none does */
 } lc_watchdog_settings;
 
 /* What the watchdog remembers of a lane between looks. */

@@ -54,6 +54,8 @@ def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
     )
     if config.methods:
         _trace_calls(canary, native)
+    if config.exit_when_hung_ns and native is None:
+        boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
     if notice is not None:
         boundary.tell(notice)
     if not is_usable:
@@ -91,7 +93,7 @@ def _sayer() -> Callable[[str], object]:
 
 
 def _write_plainly(line: str) -> object:
-    """loopcanary's own files are gone: somebody has removed the environment beside the program."""
+    """Loopcanary's own files are gone: the environment was removed beside the program."""
     import select
 
     poll = select.poll()
@@ -246,6 +248,8 @@ def _windows(canary: Canary) -> Windows:
 def _engine(canary: Canary, native: Native | None) -> Engine:
     from loopcanary.assembly import kept
 
+    if native is not None and not canary.config.quiet and may_speak():
+        native.speaks(*own_stderr_file())
     is_judged_here = canary.kept is not None  # a keeper took them, and the program takes over
     obstacle = kept.obstacle(
         canary.config,

@@ -180,7 +180,7 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
         canary.config,
         folder=str(folder / store.FLIGHT_FOLDER),
         session_id=session.id,
-        flights=flight.FlightFile,
+        open_flight=flight.open_own,
         begun=None if canary.kept is None else canary.kept.backend,
         has_keeper=canary.kept is not None and canary.no_keeper is None,
     )

@@ -11,7 +11,7 @@ from loopcanary.engine.recorder import Recorder
 from loopcanary.facts import code_origin, code_paths, session_facts
 from loopcanary.model.config import FAILED_ON_STALL
 from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
-from loopcanary.whose_stderr import console_facts, is_by_hand, may_speak, own_stderr_file
+from loopcanary.whose_stderr import console_facts, is_by_hand
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -71,8 +71,6 @@ def make_kept(canary: Canary, native: Native) -> KeptEngine:
     facts = KeptFacts(config)
     session_id = facts.session["id"]
     recorder = Recorder(native, config, folder=os.path.join(folder, FLIGHT_FOLDER), session_id=session_id)
-    if not config.quiet and may_speak():
-        native.speaks(*own_stderr_file())
     return KeptEngine(
         recorder,
         canary.boundary,
@@ -199,9 +197,9 @@ def _wait_for_keeper(canary: Canary, recorder: Recorder, facts: KeptFacts) -> No
     if not is_told and config.fail_on_stall and place.is_heard(place.bell_path(config.store or "")):
         is_told = native.end_with_keeper(_COUNTING_END_S - _END_S)
     recorder.stop()
-    if not is_told and os.path.exists(recorder.file or ""):
-        is_told = _take_what_is_left(canary, recorder, facts)
-    # else a keeper that came too late for its word has taken it
+    if not is_told:
+        # A keeper that came too late for its word has taken it.
+        is_told = not os.path.exists(recorder.file or "") or _take_what_is_left(canary, recorder, facts)
     if config.fail_on_stall and stalls and (not is_told or _has_stored(canary, recorder, facts)):
         native.fail_exit(FAILED_ON_STALL)
 
@@ -222,7 +220,7 @@ def _take_what_is_left(canary: Canary, recorder: Recorder, facts: KeptFacts) -> 
     elif config.console and canary.no_keeper is None:
         canary.boundary.tell("what stalled last is still being stored: `loopcanary report` will have it")
     elif config.console:
-        canary.boundary.tell(f"what stalled is in {recorder.file}: `loopcanary report` will store it")
+        canary.boundary.tell("what stalled is in the flight file still: `loopcanary report` will store it")
     _leave(canary, recorder)  # the first process of a container takes its memory with it
     return False
 

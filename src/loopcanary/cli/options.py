@@ -121,6 +121,11 @@ RUN_ONLY = (
     Option("--startup", "Record how the program starts, with every import."),
     Option("--sd-watchdog", "Feed systemd's watchdog while every loop makes progress."),
     Option(
+        "--exit-when-hung",
+        "End the process by SIGABRT when a loop has been in one turn for this time.",
+        metavar="DURATION",
+    ),
+    Option(
         "--fail-on-stall",
         "Exit with 70 instead of 0 if there was a stall (in this process, not in children).",
     ),

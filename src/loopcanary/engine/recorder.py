@@ -210,6 +210,8 @@ class Recorder:
         more: dict[str, Any] = {} if place.saved is None else {"checkpoint": place.saved}
         if self._config.sd_watchdog and (feed := _feed()) is not None:
             more["notify_socket"], more["feed_ns"] = feed
+        if self._config.exit_when_hung_ns:
+            more["exit_hung_ns"] = self._config.exit_when_hung_ns
         self.native.start(
             path=place.path,
             facts=b"{}",

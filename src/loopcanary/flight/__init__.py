@@ -8,7 +8,7 @@ from __future__ import annotations
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import FlightHeader, TickClock
 from loopcanary.flight.liveness import Liveness, hold_lock, holds_lock, liveness, maps
-from loopcanary.flight.reader import FlightFile
+from loopcanary.flight.reader import FlightFile, open_own
 
 __all__ = [
     "FlightError",
@@ -20,4 +20,5 @@ __all__ = [
     "holds_lock",
     "liveness",
     "maps",
+    "open_own",
 ]

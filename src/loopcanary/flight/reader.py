@@ -70,18 +70,6 @@ class FlightFile:
         file._source, file._sections = _start(open_source(path))  # noqa: SLF001 - another constructor
         return file
 
-    @classmethod
-    def own(cls, path: str | os.PathLike[str], descriptor: Callable[[], int]) -> Self:
-        """Reads this process's own file; by a descriptor that is closed with it, where the path leads there no
-        more: after a change of the user or of the root. FlightError as above, OSError."""
-        try:
-            return cls.open(path)
-        except FlightError:
-            file = cls.__new__(cls)
-            source = FileSource(path, descriptor())
-            file._source, file._sections = _start(source)  # noqa: SLF001 - another constructor
-            return file
-
     def close(self) -> None:
         """Gives back the file or buffer; idempotent. Reading afterwards raises FlightError."""
         self._source.close()
@@ -303,6 +291,17 @@ class FlightFile:
             what = kind.name.lower()
             raise FlightError(self.name, f"has {section.count} {what}; there is no number {index} among them")
         return section
+
+
+def open_own(path: str | os.PathLike[str], descriptor: Callable[[], int]) -> FlightFile:
+    """This process's own file; by a descriptor that is closed with it, where the path leads there no more:
+    after a change of the user or of the root. FlightError, as `FlightFile.open`; OSError."""
+    try:
+        return FlightFile.open(path)
+    except FlightError:
+        file = FlightFile.__new__(FlightFile)
+        file._source, file._sections = _start(FileSource(path, descriptor()))  # noqa: SLF001 - another constructor
+        return file
 
 
 def _start(source: ByteSource) -> tuple[ByteSource, dict[SectionKind, Section]]:

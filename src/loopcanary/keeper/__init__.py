@@ -39,7 +39,9 @@ _NOT_FOR_KEEPERS = frozenset(
 )
 """Variables that are meant for the program: its debugging, its coverage, its start."""
 
-_WAITS_FOR_NOBODY = frozenset({"cat", "java", "node", "perl", "php", "pypy", "python", "ruby", "sleep", "tail"})
+_WAITS_FOR_NOBODY = frozenset(
+    {"cat", "java", "node", "perl", "php", "pypy", "python", "ruby", "sleep", "tail"}
+)
 """As the kernel names them, without their versions. A shell waits for any child, gunicorn, too."""
 
 memory = os.environ.get(FLIGHT_DIR) or SHARED_MEMORY
@@ -119,11 +121,11 @@ def no_interpreter() -> str | None:
     return None
 
 
-def no_reaper() -> str | None:
-    """Why a keeper would stay as a zombie: the first process of this container, to which orphans go, waits for
-    nobody, or for the processes that it knows. None: it is known to do that, or not known here."""
+def no_reaper(first: str = "/proc/1/comm") -> str | None:
+    """Why a keeper would stay as a zombie: the first process of this container, to which orphans go, waits
+    for no child, or for those that it knows. None: it takes any, or its name (in `first`) says nothing."""
     try:
-        with open("/proc/1/comm", "rb") as file:
+        with open(first, "rb") as file:
             name = file.read().strip().decode("latin-1")
     except OSError:
         return None

@@ -192,7 +192,7 @@ class KeptStore:
         self.turn(now_ns, (), changed=False)
 
     def _follow_anew(self, now_ns: int) -> None:
-        """Somebody may have removed the flight folder; a program that rings has made it, and its link, again."""
+        """The flight folder may have been removed; a program that rings has made it, and its link, again."""
         if self._folders and not self._folders[0].is_at(self._files.folder):
             with suppress(OSError):  # all of the store is gone: so is the seat, see `Seat.is_there`
                 followed = self._followed_flight()

@@ -16,8 +16,8 @@ from loopcanary import keeper as place
 from loopcanary.keeper.signals import leads_to
 
 LEFT_WALL_NS = "left_wall_ns"
-"""Key of the status: when this keeper ended before what it watched, as it was asked to. With it ends a service, or
-a container, and waits for all of its processes."""
+"""Key of the status: when this keeper ended before what it watched, as it was asked to: a service or a
+container may be about to end, and waits for all its processes."""
 _LEFT_LATELY_NS = 120_000_000_000
 """Longer than service managers wait."""
 _STATUS_MAX = 1 << 20

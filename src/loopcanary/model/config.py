@@ -101,7 +101,7 @@ class Config(_Frozen):
     """Print stalls to stderr as they happen (`loopcanary run` switches this on)."""
     engine: str = AUTO
     """One of ENGINES."""
-    keeper: bool = False
+    keeper: bool = True
     """A process beside the program, one for all of a store, judges, stores and reports. Off, or where there
     can be none: a thread of the program does, which needs the GIL."""
     follow_children: bool = True
@@ -112,6 +112,8 @@ class Config(_Frozen):
     """A bad setting is logged and its default kept, where otherwise it is an error."""
     sd_watchdog: bool = False
     """Under systemd with `WatchdogSec=`: say that the program lives, while every loop makes progress."""
+    exit_when_hung_ns: int = 0
+    """A loop that is in one turn for this long ends the process by SIGABRT; 0: none does. Native engine."""
     fail_on_stall: bool = False
     """A program that would end with status 0 ends with 70 where a stall was recorded."""
     stalls_per_minute: int = 120

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/keeper/courier.h"
-#include "core/watchdog/storm.h"
 #include "tests/core/lane/bench_lane.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -295,6 +294,22 @@ static void stop_it(void)
     } while (!lc_life_is(&courier.life, LC_LIFE_OVER));
 }
 
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which need addresses themselves */
+/* Before any that makes a thread: glibc keeps stacks. */
+TEST(where_no_thread_can_be_made_nobody_waits_for_one)
+{
+    struct rlimit before, none;
+    begin(nothing);
+    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+    none = (struct rlimit){1, before.rlim_max};
+    CHECK(setrlimit(RLIMIT_AS, &none) == 0);
+    const lc_courier_wish asked = lc_courier_ask(&courier);
+    CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+    CHECK(lc_courier_wait(&courier, &asked, LC_NO_DEADLINE) == EAGAIN);
+    CHECK(!lc_courier_see_off(&courier, &asked, LC_NO_DEADLINE));
+}
+#endif
+
 TEST(its_thread_does_what_was_asked)
 {
     begin(nothing);
@@ -311,21 +326,6 @@ TEST(its_thread_does_what_was_asked)
     CHECK(read(ear, bytes, sizeof bytes) >= 20);
     close(ear);
 }
-
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which need addresses themselves */
-TEST(where_no_thread_can_be_made_nobody_waits_for_one)
-{
-    struct rlimit before, none;
-    begin(nothing);
-    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
-    none = (struct rlimit){1, before.rlim_max};
-    CHECK(setrlimit(RLIMIT_AS, &none) == 0);
-    const lc_courier_wish asked = lc_courier_ask(&courier);
-    CHECK(setrlimit(RLIMIT_AS, &before) == 0);
-    CHECK(lc_courier_wait(&courier, &asked, LC_NO_DEADLINE) == EAGAIN);
-    CHECK(!lc_courier_see_off(&courier, &asked, LC_NO_DEADLINE));
-}
-#endif
 
 static atomic_bool rings_on;
 
@@ -377,24 +377,6 @@ TEST(a_forked_child_has_no_courier)
     stop_it();
 }
 #endif
-
-TEST(so_many_stalls_pass_in_a_minute)
-{
-    lc_storm storm;
-    unsigned passed = 0;
-    lc_storm_begin(&storm, 3, SECOND);
-    for (unsigned i = 0; i < 10; i++) {
-        passed += lc_storm_admits(&storm, SECOND);
-    }
-    CHECK(passed == 3 && !lc_storm_admits(&storm, 20 * SECOND) && lc_storm_admits(&storm, 21 * SECOND));
-    CHECK(!lc_storm_admits(&storm, 5 * SECOND)); /* a clock that steps back gives nothing */
-    for (unsigned i = 0; i < 3; i++) {
-        CHECK(lc_storm_admits(&storm, UINT64_MAX));
-    }
-    CHECK(!lc_storm_admits(&storm, UINT64_MAX));
-    lc_storm_begin(&storm, 0, 0);
-    CHECK(lc_storm_admits(&storm, 1));
-}
 
 int main(void)
 {

@@ -1,5 +1,9 @@
 /* Progress of loops, and what a service manager is told: pure stories, and one that is sent. */
 #include "core/liveness/liveness.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "tests/core/lane/bench_lane.h"
 
 #define S UINT64_C(1000000000)
@@ -118,6 +122,26 @@ TEST(the_loop_and_its_callback_are_named)
     lc_turn_end(stage_context(&s), s.lane);
     lc_liveness_look(&s.watchdog, now + 61 * S);
     CHECK(was_told("WATCHDOG=1\nSTATUS=loopcanary: every loop makes progress again"));
+    s.watchdog.feed.interval_ns = 0;
+}
+
+TEST(a_turn_that_is_too_long_ends_the_process)
+{
+    const uint64_t now = lc_now_ns();
+    s.watchdog.settings.exit_hung_ns = 3 * S;
+    CHECK(lc_liveness_look(&s.watchdog, now) == LC_NO_DEADLINE);
+    lc_turn_begin(stage_context(&s), s.lane);
+    for (uint64_t i = 1; i <= 3; i++) {
+        CHECK(lc_liveness_look(&s.watchdog, now + i * S) == now + i * S + LC_PROGRESS_LOOK_NS);
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        lc_liveness_look(&s.watchdog, now + 5 * S);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    lc_turn_end(stage_context(&s), s.lane);
     stage_close(&s);
 }
 

@@ -35,6 +35,8 @@ class Death:
         self._watchdog_us = _environment(proc / str(pid)).get("WATCHDOG_USEC", "")
         self._kills_in = _kill_counts(_read(proc / str(pid) / "cgroup"), cgroup)
         self._kills = self._count_kills()
+        self.exit_when_hung_ns = 0
+        """The program's setting."""
 
     def look(self) -> None:
         """In a hang: what its group lost before was not this one."""
@@ -52,6 +54,9 @@ class Death:
             return "cgroup: out of memory"
         if ended_by not in ("SIGKILL", "SIGABRT"):
             return None
+        own_s = self.exit_when_hung_ns / _S
+        if ended_by == "SIGABRT" and 0 < own_s <= stalled_s:
+            return f"loopcanary: a turn of {own_s:g} s (exit_when_hung)"
         if self._gunicorn is not None and stalled_s >= self._gunicorn / _HALF:
             return f"gunicorn arbiter: worker timeout {self._gunicorn} s"
         if ended_by == "SIGABRT" and self._watchdog_us.isdigit() and _is_systemd(self._parent):

@@ -224,6 +224,8 @@ class FlightLife:
         if self._stations is None:
             self._stations = self._make_stations(facts, header, self.pid)
             self._stations.file = self._file
+            if self.death is not None:
+                self.death.exit_when_hung_ns = self._stations.config.exit_when_hung_ns
         self._stations.renew(facts, header)
         return self._stations
 

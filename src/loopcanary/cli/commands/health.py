@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from loopcanary.cli.refusals import refuse
 from loopcanary.cli.words import Number, Word
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from loopcanary.model.live import LoopProgress, ProgramProgress
@@ -28,8 +30,11 @@ _NS = 1_000_000_000
     "--limit", type=Word(), metavar="DURATION", default=_DEFAULT, help=f"Longest turn. Default: {_DEFAULT}."
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+@click.option("--listen", type=Word(), metavar="[HOST:]PORT", help="Answer by HTTP until Control-C.")
 @store_option
-def command(pid: int | None, name: str | None, limit: str, form: str, store: Path | None) -> int:
+def command(
+    *, pid: int | None, name: str | None, limit: str, form: str, listen: str | None, store: Path | None
+) -> int:
     """Say whether every watched loop makes progress: of all programs of yours, or of one.
 
     Exits with 0 where each loop waits for events, or has done so in the last 5 s (--limit); with 1 where one
@@ -38,15 +43,24 @@ def command(pid: int | None, name: str | None, limit: str, form: str, store: Pat
     from loopcanary.assembly.health import programs
 
     limit_ns = _limit_ns(limit)
-    found = programs(() if store is None else (store,), pid=pid, name=name)
+    look = partial(programs, () if store is None else (store,), pid=pid, name=name)
+    if listen is not None:
+        from loopcanary.cli.probes.endpoint import serve
+
+        return serve(listen, lambda limit: _answer(look(), limit_ns if limit is None else _limit_ns(limit)))
+    found = look()
     if not found:
         refuse(_nothing(pid, name))
         return _UNHEALTHY
-    if form == "json":
-        click.echo(json.dumps({"programs": [_as_json(one, limit_ns) for one in found]}, indent=1))
-    else:
-        click.echo("\n".join(_line(one, limit_ns) for one in found))
-    return 0 if all(one.is_healthy(limit_ns) for one in found) else _UNHEALTHY
+    is_healthy, answer = _answer(found, limit_ns)
+    click.echo(answer if form == "json" else "\n".join(_line(one, limit_ns) for one in found))
+    return 0 if is_healthy else _UNHEALTHY
+
+
+def _answer(found: Sequence[ProgramProgress], limit_ns: int) -> tuple[bool, str]:
+    """Whether all is well, and the same as JSON."""
+    is_healthy = bool(found) and all(one.is_healthy(limit_ns) for one in found)
+    return is_healthy, json.dumps({"programs": [_as_json(one, limit_ns) for one in found]}, indent=1)
 
 
 def _limit_ns(text: str) -> int:

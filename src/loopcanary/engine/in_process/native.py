@@ -41,13 +41,10 @@ _DRAIN = "loopcanary-drain"
 
 
 class FlightOpener(Protocol):
-    """Opens a flight file; `flight.FlightFile` is one."""
+    """Opens this process's flight file; `flight.open_own` is one."""
 
-    def open(self, path: Path, /) -> OpenFlight:
-        """The file at the path."""
-
-    def own(self, path: Path, descriptor: Callable[[], int], /) -> OpenFlight:
-        """That of this process, which is open already."""
+    def __call__(self, path: Path, descriptor: Callable[[], int], /) -> OpenFlight:
+        """By its path, else by a new descriptor of it."""
 
 
 class NativeBackend(Recorder):
@@ -62,13 +59,13 @@ class NativeBackend(Recorder):
         *,
         folder: str,
         session_id: str,
-        flights: FlightOpener,
+        open_flight: FlightOpener,
         begun: Recorder | None = None,
         has_keeper: bool = False,
     ) -> None:
         """`begun`: it runs already, for a keeper, which may go on to report hangs (`has_keeper`)."""
         super().__init__(native, config, folder=folder, session_id=session_id)
-        self._flights = flights
+        self._open_flight = open_flight
         self._flight: OpenFlight | None = None
         self._begun = begun
         self.stalls_ended = native.stalls_ended
@@ -87,7 +84,7 @@ class NativeBackend(Recorder):
             self.record(opened=self._open)
             return
         self.place, self.file = self._begun.place, self._begun.file
-        self._flight = self._flights.own(Path(self.place.path), self.native.flight_descriptor)
+        self._open(self.place.path)
         self.native.set_taker(PROGRAM if self.has_keeper else DRAIN)
         self.native.on_take_over(self._tell_hangs if self.has_keeper else None)
 
@@ -98,7 +95,7 @@ class NativeBackend(Recorder):
         self.native.wake()
 
     def _open(self, path: str) -> None:
-        self._flight = self._flights.open(Path(path))
+        self._flight = self._open_flight(Path(path), self.native.flight_descriptor)
 
     def discard(self) -> None:
         """Closes the flight file and removes it: all that it held has been taken."""
