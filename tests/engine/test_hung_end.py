@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import pytest
 
@@ -60,6 +61,8 @@ def test_a_keeper_knows_why(place: Place):
         LOOPCANARY_CONSOLE="1",
     )
     assert " and still in progress, " in done.stderr
+    while place.left_behind():  # until the keeper has taken it in, and not we
+        time.sleep(0.02)
     (stall,) = place.stalls()
     assert stall.state is StallState.KILLED
     assert stall.killed_by is not None
