@@ -251,7 +251,6 @@ def test_what_is_new_is_handed_on_after_each_turn(kept: KeptStore, files: Folder
     assert files.is_ended
 
 
-@needs_pidfd
 def test_a_flight_folder_that_was_made_again_is_followed(kept: KeptStore, files: Folder):
     kept.turn(0, (), changed=False)
     files.folder.rmdir()
@@ -264,6 +263,7 @@ def test_a_flight_folder_that_was_made_again_is_followed(kept: KeptStore, files:
     assert beside.looks == [(2 * S, True)]
 
 
+@needs_pidfd
 def test_one_with_more_to_say_is_kept_without_its_file(kept: KeptStore, files: Folder):
     beside = Beside(has_more=True, due_ns=50)
     files.there = {"a": beside}

@@ -38,20 +38,21 @@ def test_a_keeper_of_another_kind_has_another_key(change: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("name", "leaves"),
+    ("name", "words", "leaves"),
     [
-        ("python3.11", True),
-        ("node", True),
-        ("sleep", True),
-        ("systemd", False),
-        ("bash", False),
-        ("gunicorn", False),
+        ("python3.11", "python3.11 -m app", True),
+        ("uvicorn", "/usr/bin/python /usr/bin/uvicorn app:app", True),
+        ("sleep", "sleep infinity", True),
+        ("systemd", "/sbin/init", False),
+        ("bash", "bash entrypoint.sh", False),
+        ("gunicorn", "/usr/bin/python /usr/bin/gunicorn app:app", False),
+        ("python3", "/usr/bin/python3 -m gunicorn app:app", False),
     ],
 )
-def test_where_orphans_stay_no_keeper_is_started(tmp_path: Path, name: str, leaves: bool):
-    first = tmp_path / "comm"
-    first.write_text(f"{name}\n")
-    said = place.no_reaper(str(first))
+def test_where_orphans_stay_no_keeper_is_started(tmp_path: Path, name: str, words: str, leaves: bool):
+    (tmp_path / "comm").write_text(f"{name}\n")
+    (tmp_path / "cmdline").write_text(words.replace(" ", "\0"))
+    said = place.no_reaper(str(tmp_path))
     assert (said is not None and name in said) == leaves
     assert place.no_reaper(str(tmp_path / "none")) is None
 

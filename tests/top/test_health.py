@@ -144,6 +144,9 @@ def test_probes_are_answered_by_http(tmp_path, package_path):
             status, text = get(f"{address}?limit=1ms")
             assert (status, json.loads(text)["programs"][0]["healthy"]) == (503, False)
             assert get(f"{address}?limit=soon")[0] == 400
+            head = urllib.request.Request(address, method="HEAD")
+            with urllib.request.urlopen(head, timeout=280) as answer:
+                assert (answer.status, answer.read()) == (200, b"")
             process.kill()
             process.wait()
             status, text = get(address)

@@ -118,7 +118,7 @@ static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
     const bool is_told = atomic_load(&c->refusal) != 0 || c->take_over == NULL;
     const bool is_over = now_ns - c->silent_ns >= (is_heard ? DEAF_NS : SILENCE_NS);
     if ((is_over || (!is_heard && is_for_good(c, outcome))) && !is_told) {
-        atomic_store(&c->refusal, is_heard ? EAGAIN : outcome);
+        atomic_store(&c->refusal, is_heard ? EBUSY : outcome);
         if (!c->take_over()) {
             atomic_store(&c->refusal, 0);
         }

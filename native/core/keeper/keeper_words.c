@@ -82,27 +82,47 @@ bool lc_keeper_words_equal(const lc_keeper_words *a, const lc_keeper_words *b)
     return memcmp((const char *)a + texts, (const char *)b + texts, a->bytes - texts) == 0;
 }
 
-/* Those that a file of this path needs, as far as they are not there; the disk says later what could not be done. */
+/* The store's, and the one in it that a file of this path lies in, as far as they are not there. Not those above: what they lie in is gone
+ * with a project's folder, or out of reach after a chroot. The disk says later what could not be done. */
 static void make_folders(const char *path)
 {
-    char folder[PATH_MAX];
-    const size_t bytes = strlen(path) + 1u;
-    if (bytes > sizeof folder) {
+    char store[PATH_MAX], folder[PATH_MAX];
+    const char *const file = strrchr(path, '/');
+    const size_t bytes = file == NULL ? 0u : (size_t)(file - path);
+    if (bytes == 0 || bytes >= sizeof folder) {
         return;
     }
     memcpy(folder, path, bytes);
-    for (char *end = strchr(folder + 1, '/'); end != NULL; end = strchr(end + 1, '/')) {
-        *end = '\0';
+    folder[bytes] = '\0';
+    memcpy(store, folder, bytes + 1u);
+    char *const last = strrchr(store, '/');
+    if (last != NULL && last != store) {
+        *last = '\0';
+        (void)mkdir(store, 0700);
         (void)mkdir(folder, 0700);
-        *end = '/';
     }
+}
+
+/* Whether it is there, or a recovery has it in hand (loopcanary.store.recovery.flight_folder). */
+static bool is_linked(const char *link)
+{
+    static const char in_hand[] = ".claimed";
+    char claimed[PATH_MAX];
+    struct stat facts;
+    const size_t bytes = strlen(link);
+    if (lstat(link, &facts) == 0 || errno != ENOENT || bytes + sizeof in_hand > sizeof claimed) {
+        return true;
+    }
+    memcpy(claimed, link, bytes);
+    memcpy(claimed + bytes, in_hand, sizeof in_hand);
+    return lstat(claimed, &facts) == 0;
 }
 
 void lc_keeper_words_link(const lc_keeper_words *words)
 {
     const lc_keeper_paths *const paths = &words->paths;
     struct stat facts;
-    if (*paths->link != '\0' && lstat(paths->link, &facts) != 0 && errno == ENOENT && lstat(paths->file, &facts) == 0) {
+    if (*paths->link != '\0' && !is_linked(paths->link) && lstat(paths->file, &facts) == 0) {
         make_folders(paths->link);
         (void)symlink(paths->file, paths->link);
     }
@@ -155,6 +175,9 @@ bool lc_keeper_words_ended_well(const lc_keeper_words *words)
 int lc_keeper_words_start(const lc_keeper_words *words)
 {
     const char *const log = words->paths.log;
+    if (*words->argv[0] == '\0') {
+        return EPERM;
+    }
     const int error = mark(log);
     return error ? error : lc_spawn_apart(words->argv[0], words->argv, words->envp, log);
 }

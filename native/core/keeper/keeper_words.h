@@ -13,7 +13,7 @@ typedef struct {
 } lc_keeper_paths;
 
 typedef struct {
-    char **argv; /* the first word is the executable's path */
+    char **argv; /* the first word is the executable's path; "": none is to be started, only one that is there is rung */
     char **envp;
     lc_keeper_paths paths;
     size_t bytes; /* of all: one block */

@@ -95,6 +95,9 @@ static PyObject *start_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
 {
     const lc_keeper_words *words = atomic_load(&lc_the_agent.courier.words);
     int error = ENOENT;
+    if (words != NULL && *words->argv[0] == '\0') {
+        Py_RETURN_NONE;
+    }
     starting++;
     Py_BEGIN_ALLOW_THREADS
     error = words == NULL ? ENOENT : lc_keeper_words_start(words);
@@ -180,7 +183,7 @@ static PyMethodDef methods[] = {
      "set_keeper(words, environment, log, bell, link, file): what starts a keeper, and the link by which it finds the flight file (b'': it needs"
      " none); all bytes; copied."},
     {"start_keeper", start_keeper, METH_NOARGS,
-     "Starts a keeper, if none was started in the last seconds. OSError where it cannot be done."},
+     "Starts a keeper, if one is to be started and none was in the last seconds. OSError where it cannot be done."},
     {"on_take_over", on_take_over, METH_O,
      "on_take_over(hook | None): called once, without arguments and on a thread of ours, when the program is to take its stalls itself."},
     {"no_keeper", no_keeper, METH_NOARGS,

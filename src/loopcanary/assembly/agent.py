@@ -11,7 +11,7 @@ from loopcanary.assembly import is_main_interpreter, native_module
 from loopcanary.config import usual_store
 from loopcanary.engine import Boundary
 from loopcanary.engine.attachment import follow
-from loopcanary.engine.canary import Canary
+from loopcanary.engine.canary import Canary, say_what_is_missing
 from loopcanary.model.config import NATIVE, PORTABLE, Config
 from loopcanary.registry import INTEGRATIONS, LOOPS, REGISTRY
 from loopcanary.whose_stderr import may_speak, own_stderr_file
@@ -54,8 +54,8 @@ def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
     )
     if config.methods:
         _trace_calls(canary, native)
-    if config.exit_when_hung_ns and native is None:
-        boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
+    if native is None:
+        say_what_is_missing(config, boundary)
     if notice is not None:
         boundary.tell(notice)
     if not is_usable:

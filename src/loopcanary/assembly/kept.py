@@ -43,8 +43,6 @@ def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str |
         return "there is no store that can be written"
     if (problem := place.no_interpreter()) is not None:
         return problem
-    if (problem := place.no_reaper()) is not None and not place.is_heard(place.bell_path(config.store or "")):
-        return problem
     if config.locks:
         return "locks are traced in the program"
     tracer = next((one for one in REGISTRY.of(TRACERS) if not one.is_built_in), None)
@@ -101,6 +99,10 @@ def _why_refused(native: Native) -> str | None:
     outcome = native.no_keeper()
     if outcome == 0:
         return None
+    if outcome == errno.EBUSY:
+        return "the keeper hears and does nothing: was it stopped?"
+    if outcome == errno.EPERM and (problem := place.no_reaper()) is not None:
+        return problem
     if outcome in (errno.EINPROGRESS, errno.EAGAIN):
         return "none of the keepers that were started is heard"
     return f"no keeper can be started: {os.strerror(outcome)}"
@@ -226,12 +228,12 @@ def _take_what_is_left(canary: Canary, recorder: Recorder, facts: KeptFacts) -> 
 
 
 def _take_in(canary: Canary, recorder: Recorder, facts: KeptFacts) -> bool:
+    """False: a keeper that was slow to start has it in hand."""
     from loopcanary.assembly.kept_stalls import take_in
 
     if recorder.place is not None:
         recorder.place.link_again()
-    take_in(canary.config, _figures(canary, recorder, facts).session())
-    return True
+    return take_in(canary.config, _figures(canary, recorder, facts).session())
 
 
 def _has_stored(canary: Canary, recorder: Recorder, facts: KeptFacts) -> bool:

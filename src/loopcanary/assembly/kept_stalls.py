@@ -41,13 +41,17 @@ def stored(config: Config, session: Session) -> list[Stall]:
         return of_type(Stall, opened.reader.issues(replace(STALLS, session=session.id), _STALLS_MAX))
 
 
-def take_in(config: Config, session: Session) -> None:
-    """Stores and shows what is in the flight file, at the end of the process, and removes it."""
+def take_in(config: Config, session: Session) -> bool:
+    """Stores and shows what is in the flight file, at the end of the process, and removes it. False: another
+    process has it in hand."""
     with closing(open_store(Path(config.store or ""))) as opened:
         found = recover(opened, living=False, names=(f"{session.id}{SUFFIX}",))
-    ended = next((one for one in found.sessions if one.id == session.id), session)
+    ended = next((one for one in found.sessions if one.id == session.id), None)
+    if ended is None:
+        return False
     reporter = console(RunFacts(config=config, session=ended))
     if reporter is not None:
         for stall in found.stalls:
             reporter.report(stall, 0)
         reporter.close(ended, found.stalls)
+    return True

@@ -122,7 +122,7 @@ RUN_ONLY = (
     Option("--sd-watchdog", "Feed systemd's watchdog while every loop makes progress."),
     Option(
         "--exit-when-hung",
-        "End the process by SIGABRT when a loop has been in one turn for this time.",
+        "End the process (children, too) by SIGABRT when a loop has been in one turn for this time.",
         metavar="DURATION",
     ),
     Option(

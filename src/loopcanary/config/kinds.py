@@ -84,11 +84,12 @@ _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
 
-def duration(least_ns: int) -> SettingKind:
-    """A length of time of at least `least_ns`: text such as "100ms", or a timedelta; nanoseconds inside."""
+def duration(least_ns: int, *, may_be_none: bool = False) -> SettingKind:
+    """A length of time of at least `least_ns`, or with `may_be_none` 0: text such as "100ms", or a timedelta;
+    nanoseconds inside."""
 
     def bounded(ns: int, value: object) -> int:
-        if ns < least_ns:
+        if ns < least_ns and not (may_be_none and ns == 0):
             least = _in_largest_unit(least_ns, _DURATION_UNITS)
             raise UnfitValueError(f"{shown(value)} is too short", f"write {least} or more")
         if ns > _LARGEST:

@@ -38,6 +38,12 @@ def _is_what_run_started() -> bool:
     return os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
 
 
+def say_what_is_missing(config: Config, boundary: Boundary) -> None:
+    """What was asked for, and the portable engine cannot do."""
+    if config.exit_when_hung_ns:
+        boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
+
+
 class Canary:
     """The engine of this process. Made by `assembly`; `loopcanary.install` gives it out."""
 
@@ -248,6 +254,7 @@ class Canary:
         self._unpatch_loops()
         self._native = None
         self.boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
+        say_what_is_missing(self.config, self.boundary)
 
     def loop_seen(self) -> None:
         """A loop begins to run: `__main__` and sys.path are final by now, and so are the facts beside the

@@ -19,6 +19,7 @@ LOCK, BELL, STATUS, LOG = "lock", "bell", "json", "log"
 """What the names of a keeper's files end with."""
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a tmpfs by definition of the kernel's documentation
 FLIGHT_DIR = "LOOPCANARY_FLIGHT_DIR"
+_WORDS_MAX = 4_096
 _ENOENT, _ENXIO = 2, 6
 """As everywhere; `errno` would be a module more."""
 _NOT_FOR_KEEPERS = frozenset(
@@ -39,10 +40,15 @@ _NOT_FOR_KEEPERS = frozenset(
 )
 """Variables that are meant for the program: its debugging, its coverage, its start."""
 
-_WAITS_FOR_NOBODY = frozenset(
-    {"cat", "java", "node", "perl", "php", "pypy", "python", "ruby", "sleep", "tail"}
+_TAKES_NO_ORPHANS = frozenset(
+    {
+        *("cat", "java", "node", "perl", "php", "pypy", "python", "ruby", "sleep", "tail"),
+        *("celery", "daphne", "flask", "granian", "hypercorn", "uvicorn"),
+    }
 )
-"""As the kernel names them, without their versions. A shell waits for any child, gunicorn, too."""
+"""As the kernel names them, without their versions. A shell takes any child."""
+_TAKES_ANY = frozenset({b"gunicorn", b"supervisord"})
+"""Programs in Python that do."""
 
 memory = os.environ.get(FLIGHT_DIR) or SHARED_MEMORY
 """Where flight files are: of a keeper, and of a program after `use`."""
@@ -86,7 +92,10 @@ def log_path(store: str) -> str:
 
 
 def command(store: str) -> tuple[str, ...]:
-    """Words that start a keeper, which ends with the last watched process of the store."""
+    """Words that start a keeper, which ends with the last watched process of the store. The first is empty
+    where none is to be started."""
+    if no_reaper() is not None:
+        return ("",)
     return sys.executable, "-P", "-m", "loopcanary", "keep", "--apart", store
 
 
@@ -121,15 +130,17 @@ def no_interpreter() -> str | None:
     return None
 
 
-def no_reaper(first: str = "/proc/1/comm") -> str | None:
+def no_reaper(first: str = "/proc/1") -> str | None:
     """Why a keeper would stay as a zombie: the first process of this container, to which orphans go, waits
     for no child, or for those that it knows. None: it takes any, or its name (in `first`) says nothing."""
     try:
-        with open(first, "rb") as file:
+        with open(f"{first}/comm", "rb") as file:
             name = file.read().strip().decode("latin-1")
+        with open(f"{first}/cmdline", "rb") as file:
+            words = {word.rpartition(b"/")[2] for word in file.read(_WORDS_MAX).split(b"\0")}
     except OSError:
         return None
-    if os.getpid() == 1 or name.rstrip("0123456789.") not in _WAITS_FOR_NOBODY:
+    if os.getpid() == 1 or name.rstrip("0123456789.") not in _TAKES_NO_ORPHANS or words & _TAKES_ANY:
         return None
     return f"the first process of this container, {name}, takes no orphans: a keeper would stay as a zombie"
 

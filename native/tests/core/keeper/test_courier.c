@@ -16,12 +16,12 @@
 
 static stage s;
 static lc_courier courier;
-static char bell[96], log_path[96], link_path[96], nothing[] = "/bin/true";
+static char bell[96], log_path[96], nothing[] = "/bin/true";
 
 static void use(char *const file)
 {
     char *const argv[] = {file, NULL}, *const envp[] = {NULL};
-    const lc_keeper_paths paths = {log_path, bell, link_path, bell};
+    const lc_keeper_paths paths = {log_path, bell, "", ""};
     lc_keeper_words *const words = lc_keeper_words_copy(argv, envp, &paths);
     CHECK(words != NULL && lc_keeper_words_equal(words, words));
     free(atomic_exchange(&courier.words, words));
@@ -151,6 +151,22 @@ TEST(where_none_can_start_the_program_is_told_until_it_has_heard)
     look_at(at, count, sizeof at / sizeof *at);
 }
 
+TEST(where_none_is_to_be_started_one_that_is_there_is_rung)
+{
+    char none[] = "";
+    const uint64_t before = started();
+    begin(none);
+    wish();
+    (void)lc_courier_look(&courier, SECOND);
+    CHECK(atomic_load(&courier.outcome) == EPERM && started() == before && access(log_path, F_OK) != 0);
+    CHECK(mkfifo(bell, 0600) == 0);
+    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    wish();
+    (void)lc_courier_look(&courier, 2 * SECOND);
+    CHECK(atomic_load(&courier.outcome) == 0);
+    close(ear);
+}
+
 TEST(where_those_that_start_say_nothing_the_program_is_told)
 {
     const uint64_t at[] = {1, 7, 20, 21, 22, 40};
@@ -167,7 +183,7 @@ TEST(a_keeper_that_hears_and_does_nothing_was_stopped)
     CHECK(mkfifo(bell, 0600) == 0);
     const int ear = open(bell, O_RDONLY | O_NONBLOCK);
     look_at(at, count, sizeof at / sizeof *at);
-    CHECK(atomic_load(&courier.refusal) == EAGAIN);
+    CHECK(atomic_load(&courier.refusal) == EBUSY);
     close(ear);
 }
 
@@ -184,34 +200,6 @@ TEST(a_keeper_that_works_is_waited_for)
     look_at(later, none, sizeof later / sizeof *later);
     LC_STORE(s.flight.keeper->beat_ns, 0);
     close(ear);
-}
-
-TEST(a_store_that_was_removed_is_made_again)
-{
-    static char deep[] = "/tmp/loopcanary-courier-XXXXXX", log_kept[sizeof log_path], link_to[96];
-    CHECK(mkdtemp(deep) != NULL);
-    memcpy(log_kept, log_path, sizeof log_path);
-    snprintf(log_path, sizeof log_path, "%s/store/keeper/log", deep);
-    snprintf(link_path, sizeof link_path, "%s/store/flight/its.flight", deep);
-    begin(nothing);
-    wish();
-    (void)lc_courier_look(&courier, SECOND); /* its file is gone: a link would lead to nothing */
-    CHECK(access(log_path, F_OK) == 0 && readlink(link_path, link_to, sizeof link_to) < 0);
-    CHECK(mkfifo(bell, 0600) == 0); /* the file, in this story */
-    wish();
-    (void)lc_courier_look(&courier, 2 * SECOND);
-    CHECK(readlink(link_path, link_to, sizeof link_to) == (ssize_t)strlen(bell) && memcmp(link_to, bell, strlen(bell)) == 0);
-    wish();
-    (void)lc_courier_look(&courier, 3 * SECOND); /* which is there now */
-    unlink(link_path);
-    unlink(log_path);
-    for (const char *const *folder = (const char *const[]){"/store/keeper", "/store/flight", "/store", "", NULL}; *folder != NULL; folder++) {
-        char path[96];
-        snprintf(path, sizeof path, "%s%s", deep, *folder);
-        CHECK(rmdir(path) == 0);
-    }
-    link_path[0] = '\0';
-    memcpy(log_path, log_kept, sizeof log_path);
 }
 
 TEST(a_keeper_that_did_something_and_is_gone_is_waited_for_again)

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from loopcanary import config, store
+from loopcanary import keeper as place
 from loopcanary.assembly import native_module
 from loopcanary.assembly.doctor.loops import loop_facts
 from loopcanary.assembly.doctor.plugins import plugin_facts
@@ -104,6 +105,8 @@ def _keeper(settings: Config) -> Row:
         is_store_usable = False
     is_native = settings.engine != PORTABLE and _native_obstacle() is None
     reason = obstacle(settings, is_native=is_native, is_store_usable=is_store_usable)
+    if reason is None and (problem := place.no_reaper()) is not None:
+        return "keeper", "off", f"takes the stalls of programs if one is at work; none is started: {problem}"
     if reason is None:
         return "keeper", "ok", "takes the stalls of programs, in a process beside them"
     return "keeper", "off", f"each program takes its stalls itself, on a thread of its own: {reason}"

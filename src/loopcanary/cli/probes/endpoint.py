@@ -36,7 +36,7 @@ def serve(place: str, answer: Answer) -> int:
     except OSError as error:
         return refuse(f"--listen {place}: {error.strerror or error}")
     with server:
-        where = "http://{}:{}/".format(*server.server_address[:2])
+        where = f"http://{f'[{host}]' if ':' in host else host}:{server.server_address[1]}/"
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         click.echo(f"answers at {where}")
         with suppress(KeyboardInterrupt):
