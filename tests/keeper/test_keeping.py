@@ -103,9 +103,9 @@ def test_what_cannot_be_said_on_a_full_disk_stops_no_keeper():
     program = "from loopcanary.cli.refusals import complain; complain('something'); print('goes on')"
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, text=True, check=True
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, text=True, check=False
         )
-    assert done.stdout == "goes on\n"
+    assert done.stdout == "goes on\n"  # the status is Python's, which flushes stderr at its end
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
