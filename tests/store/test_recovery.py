@@ -471,7 +471,11 @@ def test_only_a_dead_owners_claim_is_taken_over(
     claimed = leave("s1.flight.claimed", ends=[None])
     with hold_lock(claimed) as is_ours:
         assert is_ours
-        assert recover(store, forensics(), patience_s=0) == Recovery()
+        for name in ("s1.flight.claimed", "s1.flight"):  # as it was called when the folder was listed
+            found = recover(store, forensics(), names=[name], patience_s=0)
+            assert (found.sessions, found.stalls) == ([], [])
+            assert found.notices == [f"{claimed} is being taken in by another process: ask again later"]
+        assert recover(store, forensics(), living=False) == Recovery(), "a start says nothing of it"
     assert len(recover(store, forensics()).stalls) == 1
     assert leftovers(folder) == []
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from loopcanary.model import Issue, Session, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
-from loopcanary.store.recovery.flight_folder import FLIGHT, SAVED, Entry, FlightFolder
+from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
 from loopcanary.store.recovery.plausible import credible, credible_lane, ended_by, last_ns, latest_ns
 from loopcanary.store.store import Store
@@ -25,7 +25,8 @@ _FRESH_S = 60
 """A file this young may still be in the making."""
 _DAY_S = 86_400
 _LOST_S = 30 * _DAY_S
-_PATIENCE_S = 2.0
+_PATIENCE_S = 10.0
+"""A keeper on a busy machine takes seconds for a program whose calls were traced."""
 _AGAIN_S = 0.01
 
 
@@ -138,6 +139,8 @@ class _Visit(Generic[_R]):
 
     def take(self, name: str) -> None:
         entry = self._folder.find(name)
+        if entry is None and not name.endswith(CLAIMED):
+            entry = self._folder.find(name + CLAIMED)  # another process has begun to take it in
         if entry is None:
             return
         if entry.file is None:
@@ -170,7 +173,11 @@ class _Visit(Generic[_R]):
                 f"what dead programs of user {entry.owner} left is not taken in: run the command as that user"
             )
         else:
-            while not self._takes_in(entry, remains) and time.monotonic() < self.gives_up_s:
+            while not self._takes_in(entry, remains):
+                if time.monotonic() >= self.gives_up_s:
+                    if self._living:
+                        self._note(f"{entry.path} is being taken in by another process: ask again later")
+                    return
                 time.sleep(_AGAIN_S)  # a lock that is waited for with a limit is asked for
 
     def _takes_in(self, entry: Entry, remains: _R) -> bool:
