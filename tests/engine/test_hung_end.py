@@ -77,7 +77,7 @@ def test_what_waits_or_was_granted_longer_does_not_end(place: Place):
     async def main():
         await asyncio.sleep(2.5)
         with loopcanary.expect("60s"):
-            time.sleep(2.5)
+            time.sleep(2.5)  # longer than the limit
         print("goes on")
 
     asyncio.run(main())

@@ -157,7 +157,7 @@ def test_probes_are_answered_by_http(tmp_path, package_path):
             serves.stdout.close()
 
 
-@pytest.mark.parametrize("place", ["shop", "127.0.0.1:port", "127.0.0.1:70000", "256.0.0.1:0"])
+@pytest.mark.parametrize("place", ["shop", "a..b:0", "127.0.0.1:port", "127.0.0.1:70000", "256.0.0.1:0"])
 def test_a_place_where_none_can_listen_is_said(capsys, place):
     assert main(["health", "--listen", place]) == 2
     [line] = capsys.readouterr().err.splitlines()

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from loopcanary import keeper as place
-from loopcanary.keeper.signals import leads_to
 
 LEFT_WALL_NS = "left_wall_ns"
 """Key of the status: when this keeper ended before what it watched, as it was asked to: a service or a
@@ -131,3 +130,12 @@ def _open_bell(path: str) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EEXIST, "this file is not the keeper's; remove it", path)
+
+
+def leads_to(path: Path | str, descriptor: int) -> bool:
+    """Whether what is open has this path."""
+    try:
+        named, held = os.lstat(path), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+from loopcanary.keeper.seat import leads_to
+
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LAST_S = 0.8
 """From the wish for its end to the end: what is not done then is done by the next keeper or command."""
@@ -84,12 +86,3 @@ class FollowedFolder:
 
     def close(self) -> None:
         os.close(self._descriptor)
-
-
-def leads_to(path: Path | str, descriptor: int) -> bool:
-    """Whether what is open has this path."""
-    try:
-        named, held = os.lstat(path), os.fstat(descriptor)
-    except OSError:
-        return False
-    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)

@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES = 128 };
 
-static char place[] = "/tmp/loopcanary-words-XXXXXX";
+static char place[] = "/tmp/loopcanary-words-XXXXXX"; /* for mkdtemp(3) */
 static char log_path[PATH_BYTES], link_path[PATH_BYTES], file[PATH_BYTES], claimed[PATH_BYTES + sizeof ".claimed"];
 
 static lc_keeper_words *words_of(const char *store, char *const executable)

@@ -54,9 +54,9 @@ class Death:
             return "cgroup: out of memory"
         if ended_by not in ("SIGKILL", "SIGABRT"):
             return None
-        own_s = self.exit_when_hung_ns / _S
-        if ended_by == "SIGABRT" and 0 < own_s <= stalled_s:
-            return f"loopcanary: a turn of {own_s:g} s (exit_when_hung)"
+        limit_s = self.exit_when_hung_ns / _S
+        if ended_by == "SIGABRT" and 0 < limit_s <= stalled_s:
+            return f"loopcanary: a turn of {limit_s:g} s (exit_when_hung)"
         if self._gunicorn is not None and stalled_s >= self._gunicorn / _HALF:
             return f"gunicorn arbiter: worker timeout {self._gunicorn} s"
         if ended_by == "SIGABRT" and self._watchdog_us.isdigit() and _is_systemd(self._parent):

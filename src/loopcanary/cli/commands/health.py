@@ -45,7 +45,7 @@ def command(
     limit_ns = _limit_ns(limit)
     look = partial(programs, () if store is None else (store,), pid=pid, name=name)
     if listen is not None:
-        from loopcanary.cli.probes.endpoint import serve
+        from loopcanary.cli.health.endpoint import serve
 
         return serve(listen, lambda limit: _answer(look(), limit_ns if limit is None else _limit_ns(limit)))
     found = look()

@@ -33,8 +33,8 @@ def serve(place: str, answer: Answer) -> int:
     host = host.strip("[]") or "127.0.0.1"
     try:
         server = (_ProbeServer6 if ":" in host else _ProbeServer)((host, int(port)), _handler(answer))
-    except OSError as error:
-        return refuse(f"--listen {place}: {error.strerror or error}")
+    except (OSError, UnicodeError) as error:  # the latter of a host that cannot be a name
+        return refuse(f"--listen {place}: {getattr(error, 'strerror', None) or error}")
     with server:
         where = f"http://{f'[{host}]' if ':' in host else host}:{server.server_address[1]}/"
         signal.signal(signal.SIGTERM, signal.default_int_handler)
