@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from .watching import PATIENT_FORKS, PRELUDE, is_block
+from .watching import PATIENT_END, PATIENT_FORKS, PRELUDE, is_block
 
 pytestmark = pytest.mark.native
 PATIENTLY = PRELUDE + PATIENT_FORKS
@@ -458,10 +458,13 @@ def test_the_environment_gets_nothing_but_our_own_variables(place):
 
 
 def test_a_childs_stderr_that_the_program_reads_stays_the_childs(place):
-    worker = place.program("""
+    worker = place.program(
+        """
         stall("worker")
         print("result", file=sys.stderr)
-    """)
+        """,
+        prelude=PRELUDE + PATIENT_END,
+    )
     program = place.program(
         """
         import subprocess
@@ -484,10 +487,13 @@ def test_a_childs_stderr_that_the_program_reads_stays_the_childs(place):
 
 def test_captured_stderr_is_left_alone_without_a_loop(place):
     """LOOPCANARY=1 alone, and a parent that never imports asyncio: pytest, a supervisor, a build tool."""
-    worker = place.program("""
+    worker = place.program(
+        """
         stall("worker")
         print("result", file=sys.stderr)
-    """)
+        """,
+        prelude=PRELUDE + PATIENT_END,
+    )
     worker.rename(worker.with_name("worker.py"))
     program = place.program(
         """

@@ -12,7 +12,7 @@ import pytest
 
 from loopcanary.engine import flight_place
 
-from .watching import PATIENT_FORKS, PRELUDE
+from .watching import PATIENT_END, PATIENT_FORKS, PRELUDE
 
 pytestmark = pytest.mark.native
 
@@ -213,7 +213,8 @@ def test_a_store_of_a_newer_version(place):
         database.execute("PRAGMA user_version = 1000")
     database.close()
     before = (place.store / "loopcanary.db").read_bytes()
-    done = place.run(place.program("stall('second'); stall('third'); print('over')"))
+    program = place.program("stall('second'); stall('third'); print('over')", prelude=PRELUDE + PATIENT_END)
+    done = place.run(program)
     assert done.stdout == "over\n"
     (line,) = done.stderr.splitlines()
     assert "newer loopcanary" in line
@@ -264,6 +265,6 @@ def test_32_processes_share_one_store(place):
 
 def test_no_file_is_left_in_shared_memory(place):
     before = in_shared_memory()
-    program = place.program("stall('first'); print(os.getpid())")
+    program = place.program("stall('first'); print(os.getpid())", prelude=PRELUDE + PATIENT_END)
     pid = place.run(program).stdout.strip()
     assert not [name for name in in_shared_memory() - before if f"-{pid}-" in name]

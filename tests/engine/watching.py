@@ -60,6 +60,10 @@ from loopcanary.engine import canary as _canary, fork_pause as _pause
 # On a busy host our drain may have no core for as long as a fork is held up for it.
 _canary.FORK_PATIENCE_S = _pause.FORK_PATIENCE_S = _pause._GONE_S = 60
 """
+PATIENT_END = """\
+from loopcanary.assembly import kept as _kept
+_kept.END_PATIENCE_S = 60  # on a busy host a keeper may need longer to say what there was
+"""
 
 
 def is_block(stall: Stall) -> bool:

@@ -71,7 +71,9 @@ def test_an_asgi_application_has_scenes_and_its_life_has_none():
 
 
 @pytest.mark.native
-def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path):
+def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("loopcanary.assembly.kept.END_PATIENCE_S", 60)  # a keeper on a busy host
+
     def app(environ, start_response):
         time.sleep(float(environ["sleeps"]))
         return [b""]

@@ -53,7 +53,7 @@ def taken_in(store: Path) -> list[StallState]:
 
 
 def test_a_hang_is_reported_while_c_holds_the_gil(start: Start, store: Path):
-    program = held(start, store)
+    program = held(start, store, "--patient")
     while not (status := statuses(str(store))[0]):
         pass  # it is about to say who it is
     assert status["watched"] == [program.pid]
@@ -107,7 +107,13 @@ def test_interceptors_of_packages_see_killed_stalls(start: Start, store: Path, t
     keeper = start("keep", store, PYTHONPATH=str(tmp_path))
     assert line_of(keeper) == f"at work: {store}\n"
     program = held(start, store)
+    keeper.send_signal(signal.SIGSTOP)
     program.kill()
+    program.wait(timeout=GIVES_UP_S)
+    opened = open_store(store)
+    assert recover(opened, living=False).stalls == [], "it is the keeper's, which has the interceptors"
+    opened.close()
+    keeper.send_signal(signal.SIGCONT)
     assert "was killed: 1 stall, seen: killed" in line_of(keeper)
     assert [stall.title for stall in stored(store)] == ["seen: killed"]
 
@@ -163,6 +169,6 @@ def test_a_keeper_notifies_of_a_killed_program(start: Start, store: Path):
 
 def test_issues_are_lines_of_the_programs_log_file(start: Start, store: Path, tmp_path: Path):
     log = tmp_path / "log.jsonl"
-    released(held(start, store, LOOPCANARY_LOG_FILE=str(log)))
+    released(held(start, store, "--patient", LOOPCANARY_LOG_FILE=str(log)))
     states = [json.loads(line)["state"] for line in log.read_text().splitlines()]
     assert states == ["ongoing", "ended"]

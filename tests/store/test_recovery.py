@@ -120,6 +120,7 @@ def forensics(**changes: Any) -> Forensics[Remains]:
         place=lambda *_: Path("/nowhere"),
         open=open_remains,
         is_dead=lambda remains: not remains.content.get("alive"),
+        is_kept=lambda _: False,
         hold=hold_lock,
         judge=judge,
         start=lambda *_: None,
@@ -478,6 +479,16 @@ def test_only_a_dead_owners_claim_is_taken_over(
         assert recover(store, forensics(), living=False) == Recovery(), "a start says nothing of it"
     assert len(recover(store, forensics()).stalls) == 1
     assert leftovers(folder) == []
+
+
+def test_a_keeper_at_work_is_waited_for_not_without_a_limit(store: Store, leave: Callable[..., Path]) -> None:
+    leave(ends=[None])
+    kept = forensics(is_kept=lambda _: True)
+    assert recover(store, kept, living=False) == Recovery(), "a start leaves it to the keeper"
+    answers = iter([True, True, False])
+    assert recover(store, forensics(is_kept=lambda _: next(answers))).sessions
+    leave(ends=[None])
+    assert recover(store, kept, patience_s=0).sessions, "a keeper that is stopped"
 
 
 def test_what_another_process_takes_in_now_is_waited_for(store: Store, leave: Callable[..., Path]) -> None:

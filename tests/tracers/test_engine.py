@@ -46,7 +46,9 @@ async def main():
 
 asyncio.run(main())
 {after}
-assert engine != "kept" or canary.kept is not None
+if engine == "kept":
+    assert canary.kept is not None
+    sys.modules["loopcanary.assembly.kept"].END_PATIENCE_S = 60  # a keeper on a busy host
 loopcanary.uninstall()
 """
 KEPT = pytest.param("kept", marks=pytest.mark.native)

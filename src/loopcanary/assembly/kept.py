@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from loopcanary.engine.recorder import KeeperLine
     from loopcanary.model.config import Config
 
-_END_S = 1.0
+END_PATIENCE_S = 1.0
 """How long the end of a program with stalls waits until a keeper has stored and reported them."""
-_COUNTING_END_S = 5.0
+_COUNTING_PATIENCE_S = 5.0
 """As long where the exit status depends on it."""
 OWN_CODE = "own_code"
 """Key of the facts: what in the program sees stalls when they have ended; None: a keeper takes them."""
@@ -178,7 +178,7 @@ def _leave(canary: Canary, recorder: Recorder) -> None:
         thread = native.start_thread(settle)
     except OSError:  # no thread may be made: the next that reads the store finds the file where it is
         return
-    native.join_thread(thread, _END_S)
+    native.join_thread(thread, END_PATIENCE_S)
 
 
 def _note_answers(recorder: Recorder, facts: KeptFacts) -> None:
@@ -195,9 +195,9 @@ def _note_answers(recorder: Recorder, facts: KeptFacts) -> None:
 def _wait_for_keeper(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
     config, native = canary.config, recorder.native
     _, stalls = native.recorded()
-    is_told = native.end_with_keeper(_END_S)
+    is_told = native.end_with_keeper(END_PATIENCE_S)
     if not is_told and config.fail_on_stall and place.is_heard(place.bell_path(config.store or "")):
-        is_told = native.end_with_keeper(_COUNTING_END_S - _END_S)
+        is_told = native.end_with_keeper(_COUNTING_PATIENCE_S - END_PATIENCE_S)
     recorder.stop()
     if not is_told:
         # A keeper that came too late for its word has taken it.

@@ -79,6 +79,7 @@ def recover(
         place=place_in_memory,
         open=autopsy.open,
         is_dead=autopsy.is_dead,
+        is_kept=partial(_is_kept, into.folder),
         hold=flight.hold_lock,
         judge=autopsy.judge,
         start=autopsy.start,
@@ -93,6 +94,15 @@ def recover(
         flight_files.settle(into, found, host=host_name(), is_gone=_is_gone)
         _give_memory_back(autopsy)
     return found
+
+
+def _is_kept(folder: Path, remains: flight.FlightFile) -> bool:
+    """See Forensics. This process may be the keeper."""
+    from loopcanary.keeper.seat import statuses
+
+    others = (status for status in statuses(str(folder)) if status.get("pid") != os.getpid())
+    watched = (status.get("watched") for status in others)
+    return any(isinstance(pids, list) and remains.header.pid in pids for pids in watched)
 
 
 def _noted(

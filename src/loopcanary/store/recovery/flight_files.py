@@ -181,7 +181,11 @@ class _Visit(Generic[_R]):
                 time.sleep(_AGAIN_S)  # a lock that is waited for with a limit is asked for
 
     def _takes_in(self, entry: Entry, remains: _R) -> bool:
-        """False: another process does."""
+        """False: another process does, or is about to: a keeper, which has the program's interceptors and
+        messages. It may be stopped, and is not waited for without a limit."""
+        is_patient = not self._living or time.monotonic() < self.gives_up_s
+        if is_patient and self._forensics.is_kept(remains):
+            return False
         # A claim without a lock was left by a process that did not live to its end.
         with self._forensics.hold(entry.path) as is_ours:
             if is_ours and self._folder.find(entry.name) and (claim := self._folder.claim(entry.name)):

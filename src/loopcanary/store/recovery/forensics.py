@@ -92,6 +92,8 @@ class Forensics(Generic[_R]):
     open: Callable[[Path], _R]
     is_dead: Callable[[_R], bool]
     """True only for a process that certainly runs no more."""
+    is_kept: Callable[[_R], bool]
+    """Whether a keeper at work watched the process, and is about to take its file in."""
     hold: Callable[[Path], AbstractContextManager[bool]]
     """Locks a dead process's file while it is taken in. False: another process does that now."""
     judge: Callable[[StallEvidence, Session, Clock, StallState], Stall]
