@@ -36,6 +36,7 @@ from loopcanary.model import (
     HostReading,
     LockProof,
     LockView,
+    PriorityChange,
     Sample,
     Scheduler,
     Stack,
@@ -1397,6 +1398,36 @@ def test_a_throttled_container_is_in_the_evidence():
     assert "The container was throttled for 100 ms by its CPU quota." in stall.evidence
     assert "cpu.max" in stall.advice
     assert stall.surroundings.throttled_ns == 100 * MS
+
+
+def test_a_lowered_priority_and_its_line_are_evidence():
+    host = (HostReading(at_ns=0), HostReading(at_ns=140 * MS, nice=10, policy=3, cores=1))
+    starved = evidence(samples(*moving(), running=True, queued=0.8), host=host)
+    made = PriorityChange(call="os.nice(10)", file="/app/jobs.py", line=7, function="lower", tid=starved.tid)
+    others = replace(made, call="os.nice(19)", tid=starved.tid + 1)
+    stall = judged(starved, SOURCE, session=replace(SESSION, cores=4, priority_changes=(others, made)))
+    assert stall.cause is Cause.HOST
+    told = (
+        "The thread has a low priority: nice 10.",
+        "The thread is scheduled after others: SCHED_BATCH.",
+        "The thread may run on 1 of the 4 cores that its process began with.",
+        "os.nice(10) did that: /app/jobs.py:7 in lower.",
+    )
+    assert [sentence for sentence in stall.evidence if sentence in told] == list(told)
+    assert not [sentence for sentence in stall.evidence if "os.nice(19)" in sentence]
+    assert stall.advice.startswith("Leave the loop's thread its priority")
+    assert (stall.surroundings.nice, stall.surroundings.policy, stall.surroundings.cores) == (10, "batch", 1)
+
+
+def test_a_usual_priority_is_no_evidence():
+    host = (HostReading(at_ns=0), HostReading(at_ns=140 * MS, nice=0, policy=0, cores=4))
+    starved = evidence(samples(*moving(), running=True, queued=0.8), host=host)
+    raised = PriorityChange(
+        call="os.nice(-5)", file="/app/jobs.py", line=7, function="raise", tid=starved.tid
+    )
+    stall = judged(starved, SOURCE, session=replace(SESSION, cores=4, priority_changes=(raised,)))
+    assert not [sentence for sentence in stall.evidence if "priority" in sentence or "os.nice" in sentence]
+    assert "Your code is not at fault" in stall.advice
 
 
 # ---- mixed stalls ---------------------------------------------------------------------------------------

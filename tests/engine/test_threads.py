@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+
+from .watching import is_block
 
 pytestmark = pytest.mark.native
 
@@ -109,5 +112,45 @@ def test_lanes_of_ended_threads_are_used_again(place):
     told = json.loads(place.run(program).stdout)
     assert told["statistics"]["lanes_refused"] == 0
     assert len(told["loops"]) == 256
-    (stall,) = [stall for stall in place.stalls() if stall.culprit and stall.culprit.function == "last"]
-    assert stall.thread == "the last"
+    stalls = place.stalls()
+    last = [stall for stall in stalls if stall.culprit and stall.culprit.function == "last"]
+    assert [stall.thread for stall in last] == ["the last"], stalls
+
+
+@pytest.mark.parametrize("keeper", ["0", "1"])
+def test_who_changed_a_threads_priority_is_in_session_and_stall(place, keeper):
+    program = place.program("""
+        def lower():
+            os.nice(3)
+            os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
+            os.setpriority(which=os.PRIO_PROCESS, who=0, priority=4)
+            try:
+                os.nice("much")
+            except TypeError:
+                pass  # nothing was changed
+
+        async def main():
+            await asyncio.sleep(0)
+            lower()
+            block("walk", 0.2)
+            print(lower.__code__.co_firstlineno, threading.get_native_id(), repr(os.nice).count("around"))
+
+        asyncio.run(main())
+        import loopcanary
+        loopcanary.uninstall()
+        print(repr(os.nice).count("around"))
+    """)
+    first, tid, *patched = map(int, place.run(program, LOOPCANARY_KEEPER=keeper).stdout.split())
+    assert patched == [1, 0]
+    [session] = place.sessions().values()
+    [core] = re.findall(r"\[(\d+)\]", session.priority_changes[1].call)
+    assert [(one.call, one.line - first) for one in session.priority_changes] == [
+        ("os.nice(3)", 1),
+        (f"os.sched_setaffinity(0, [{core}])", 2),
+        ("os.setpriority(which=0, who=0, priority=4)", 3),
+    ]
+    assert {(one.function, one.file, one.tid) for one in session.priority_changes} == {
+        ("lower", str(program), tid)
+    }
+    [stall] = [one for one in place.stalls() if is_block(one)]
+    assert (stall.surroundings.nice, stall.surroundings.policy, stall.surroundings.cores) == (4, "other", 1)

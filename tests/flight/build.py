@@ -54,6 +54,9 @@ HOST_BITS = {
     "pressure_memory_ns": 64,
     "memory_available_bytes": 128,
     "memory_used_bytes": 256,
+    "nice": 512,
+    "policy": 512,
+    "cores": 512,
 }
 _KIND = {StallScope.CALLBACK: EndedKind.CALLBACK, StallScope.TURN: EndedKind.TURN}
 

@@ -255,6 +255,12 @@ def hosts(draw: st.DrawFn) -> HostReading:
     ):
         if draw(st.booleans()):
             told |= {name: draw(word) for name in names}
+    if draw(st.booleans()):
+        told |= {
+            "nice": draw(st.integers(-20, 19)),
+            "policy": draw(st.integers(0, 7)),
+            "cores": draw(st.integers(0, 1024)),
+        }
     return HostReading(at_ns=draw(st.integers(BEGIN, BEGIN + 300 * MS)), **told)
 
 

@@ -38,6 +38,7 @@ from loopcanary.model import (
     Phase,
     PhaseKind,
     Portion,
+    PriorityChange,
     SceneFrames,
     Scheduler,
     Session,
@@ -624,7 +625,7 @@ _TYPES = {
     kind.__name__: kind
     for kind in (
         *(Blocker, Contributor, Culprit, Holder, KilledBy, Ledger, LoopHealth, Portion, Scheduler),
-        *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
+        *(PriorityChange, StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
         *(Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls),
         *(Activity, EarlierWork, Pause, ShortWork, Span, Timeline),

@@ -125,7 +125,8 @@ def get(address: str) -> tuple[int, str]:
         with urllib.request.urlopen(address, timeout=280) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 @pytest.mark.native

@@ -255,8 +255,10 @@ def test_a_bar_of_the_chart_opens_the_stalls_in_it(visit: Visit):
     over = page.locator(".chart .u-over")
     row = page.locator("details:has-text('in words') tbody a").last
     expected = row.get_attribute("href")
+    over.wait_for()  # until it is laid out it has no box
+    box = over.bounding_box()
     with page.expect_navigation():
-        over.click(position={"x": over.bounding_box()["width"] - 3, "y": over.bounding_box()["height"] - 3})
+        over.click(position={"x": box["width"] - 3, "y": box["height"] - 3})
     assert page.url == visit.origin + expected
     assert "time.sleep(0.25)" in page.locator("tbody").inner_text()
     assert axe_findings(page) == []

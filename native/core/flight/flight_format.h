@@ -481,24 +481,24 @@ enum { /* bits of lc_host_entry.told */
     LC_HOST_PRESSURE_IO = 1u << 5,
     LC_HOST_PRESSURE_MEMORY = 1u << 6,
     LC_HOST_AVAILABLE = 1u << 7,
-    LC_HOST_USED = 1u << 8
+    LC_HOST_USED = 1u << 8,
+    LC_HOST_PRIORITY = 1u << 9
 };
 
-typedef struct { /* process, container and machine at one moment; sums since their start */
+typedef struct { /* thread, process, container and machine at one moment; sums since their start */
     uint64_t at_ns;
     uint64_t told; /* LC_HOST_*: which of the following are known */
     uint64_t process_cpu_ns; /* all threads */
     uint64_t process_major_faults;
-    uint64_t system_busy_ns;  /* all cores; /proc/stat without idle and iowait */
-    uint64_t system_total_ns;
-    uint64_t throttled_ns; /* of the cgroup that has the quota */
-    uint64_t throttled_periods;
+    uint64_t system_busy_ns, system_total_ns; /* all cores; /proc/stat without idle and iowait */
+    uint64_t throttled_ns, throttled_periods; /* of the cgroup that has the quota */
     uint64_t pressure_cpu_ns; /* PSI, `some`; of the cgroup, or else of the machine */
-    uint64_t pressure_io_ns;
-    uint64_t pressure_memory_ns;
+    uint64_t pressure_io_ns, pressure_memory_ns;
     uint64_t memory_available_bytes; /* of the machine */
     uint64_t memory_used_bytes;      /* of the cgroup */
-    uint64_t reserved[3];
+    int32_t nice;                    /* of the stalled thread, as the next two */
+    uint16_t policy, cores;          /* SCHED_*; how many it may run on, 0 not known */
+    uint64_t reserved[2];
 } lc_host_entry;
 
 _Static_assert(sizeof(lc_host_entry) == 128, "two cache lines");

@@ -1,10 +1,11 @@
 #include "core/host/thread_view.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
-#include "core/flight/flight_format.h"
 #include "core/clock/thread_clock.h"
 
 static const char *const file_names[LC_VIEW_FILES] = {"schedstat", "syscall", "stat", "status"};
@@ -138,4 +139,18 @@ lc_syscall_fields lc_thread_call(uint64_t tid)
         call = (lc_syscall_fields){.number = LC_SYSCALL_UNKNOWN};
     }
     return call;
+}
+
+void lc_thread_priority(uint64_t tid, lc_host_entry *out)
+{
+    cpu_set_t may;
+    errno = 0; /* -1 is a nice value */
+    const int nice = getpriority(PRIO_PROCESS, (id_t)tid);
+    const int policy = errno == 0 ? sched_getscheduler((pid_t)tid) : -1;
+    const bool is_known = policy >= 0;
+    out->nice = is_known ? nice : 0;
+    out->policy = is_known ? (uint16_t)policy : 0;
+    /* More cores than the set has room for: an error. */
+    out->cores = is_known && sched_getaffinity((pid_t)tid, sizeof may, &may) == 0 ? (uint16_t)CPU_COUNT(&may) : 0;
+    out->told = is_known ? out->told | LC_HOST_PRIORITY : out->told & ~(uint64_t)LC_HOST_PRIORITY;
 }

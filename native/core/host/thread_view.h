@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/flight/flight_format.h"
 #include "core/host/kept_file.h"
 #include "core/host/proc_text.h"
 
@@ -48,6 +49,9 @@ bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields 
 
 /* State letter of any thread of this process, opened and closed on the spot; 0 unknown. */
 char lc_thread_state_letter(uint64_t tid);
+
+/* How the kernel schedules any thread of this process: into nice, policy, cores and `told`, with system calls that do not block. */
+void lc_thread_priority(uint64_t tid, lc_host_entry *out);
 
 /* The call that any thread of this process sleeps in, likewise; its number is LC_SYSCALL_UNKNOWN if that cannot be told. */
 lc_syscall_fields lc_thread_call(uint64_t tid);

@@ -75,6 +75,30 @@ PyObject *lc_patched_tell_ran(lc_patched *patch, uint64_t begin_ns, PyObject *re
     return result;
 }
 
+static PyObject *followed_call(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
+{
+    PyObject *result = lc_patched_call_original(patch, args, count, names);
+    if (result != NULL) {
+        PyObject *told = PyObject_Vectorcall(patch->extra, args, PyVectorcall_NARGS(count), names);
+        if (!lc_raised_is_ours(told)) {
+            Py_CLEAR(result);
+        }
+    }
+    return result;
+}
+
+static PyObject *followed(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *original, *after;
+    return PyArg_ParseTuple(args, "OO", &original, &after) ? make(builtin_type, followed_call, original, after, 0) : NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"followed", followed, METH_VARARGS,
+     "followed(function, after): the function; after(...) is called with the same when it has answered."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyMemberDef members[] = {LC_STAND_IN_VECTORCALL, {NULL, 0, 0, 0, NULL}};
 
 #define COMMON_SLOTS                                                                                                   \
@@ -105,5 +129,5 @@ int lc_patched_function_add(PyObject *module)
 {
     Py_XSETREF(patched_type, (PyTypeObject *)Py_XNewRef(lc_stand_in_add(module, &function_spec)));
     Py_XSETREF(builtin_type, (PyTypeObject *)Py_XNewRef(patched_type ? lc_stand_in_add(module, &builtin_spec) : NULL));
-    return builtin_type != NULL ? 0 : -1;
+    return builtin_type != NULL ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -29,7 +29,7 @@ from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.in_process.native import NativeBackend
 from loopcanary.engine.in_process.parts import EngineParts, FileBackend, Plugged
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
-from loopcanary.engine.in_process.running import RunningEngine
+from loopcanary.engine.in_process.running import RunningEngine, as_it_is_now
 from loopcanary.facts import code_paths, session_facts
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState, Startup
 from loopcanary.model.config import HANG_NS
@@ -62,7 +62,8 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
     paths = _PathsOnce()
 
     def judge(evidence: StallEvidence, state: StallState) -> Stall:
-        stall = diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
+        now = as_it_is_now(session)
+        stall = diagnosis.diagnose(evidence, now, config, clock, state=state, paths=paths.get())
         return _with_own_calls(stall, evidence, backend, config, paths) if config.methods else stall
 
     facts = partial(_own_facts, session, config, paths, folder) if kept is None else kept.facts
@@ -100,7 +101,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
 
 def _own_facts(session: Session, config: Config, paths: _PathsOnce, folder: Path) -> dict[str, Any]:
     return {
-        **to_wire(session),
+        **to_wire(as_it_is_now(session)),
         CODE_PATHS: paths.refresh(),
         SETTINGS: {"concern": list(config.concern), **settings_as_environment(config)},
         STORE: str(folder),

@@ -6,6 +6,7 @@ import os
 
 from loopcanary import keeper as place
 from loopcanary.config import settings_as_environment
+from loopcanary.engine.attachment import priority_changes
 from loopcanary.engine.kept import KeptEngine
 from loopcanary.engine.recorder import Recorder
 from loopcanary.facts import code_origin, code_paths, session_facts
@@ -138,7 +139,8 @@ class KeptFacts:
         """With what is known by now of where the code lies."""
         if (origin := code_origin()) != self._origin:
             self._origin, self._told["code_paths"] = origin, code_paths()
-        return {**self.session, **self._told, OWN_CODE: own_code()}
+        changes = {"priority_changes": priority_changes} if priority_changes else {}
+        return {**self.session, **changes, **self._told, OWN_CODE: own_code()}
 
 
 def _figures(canary: Canary, recorder: Recorder, facts: KeptFacts) -> KeptFigures:

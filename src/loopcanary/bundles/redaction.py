@@ -77,6 +77,8 @@ RULES: dict[tuple[str, str], Rule] = {
         HOST="host user network",
         COMMAND="command",
     ),
+    **_of("PriorityChange", PLAIN="call", PATH="file", NAME="function"),
+    **_of("Surroundings", PLAIN="policy"),
     **_of("LoopHealth", PLAIN="kind", NAME="thread"),
     **_of("SceneFrames", PLAIN="loop", NAME="thread scene"),
     **_of("InputFigures", PLAIN="loop", NAME="thread worst"),

@@ -73,6 +73,8 @@ def open_case(
         sites=sites,
         place=table.place,
         place_outer=table.place_outer,
+        priority_changes=tuple(one for one in session.priority_changes if one.tid in (None, evidence.tid)),
+        cores=session.cores,
         threads=thread_names(evidence),
     )
     return StallCase(

@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+from _thread import get_native_id
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -36,8 +37,14 @@ FORK_PATIENCE_S = 0.1
 """How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""
 # All others in `os` call these.
 _ENDS = ("_exit", "execv", "execve")
-_ends: dict[str, tuple[Any, Any]] = {}
-"""Ends of the process that no exit handler sees: the original and ours, by name."""
+_PRIORITIES = ("nice", "setpriority", "sched_setaffinity", "sched_setparam", "sched_setscheduler")
+_CHANGES_MAX = 16
+_CALL_MAX = 200
+priority_changes: list[dict[str, Any]] = []
+"""Of this process: see model.PriorityChange, in its form on the wire."""
+_patched: dict[str, tuple[Any, Any]] = {}
+"""Functions of `os` in whose place ours are, the original and ours, by name: ends of the process that no exit
+handler sees, and what changes how a thread is scheduled."""
 
 
 class Attachment:
@@ -47,25 +54,30 @@ class Attachment:
         self._native = native
         self._before_workers_exit: Any = None
 
-    def begin(self, listener: ScopeListener, stop: Callable[[], None]) -> None:
-        """`stop`: what ends the engine before a worker of multiprocessing does."""
+    def begin(
+        self, listener: ScopeListener, stop: Callable[[], None], facts_changed: Callable[[], object]
+    ) -> None:
+        """`stop`: what ends the engine before a worker of multiprocessing does. `facts_changed`:
+        `priority_changes` has one more."""
         if self._native is not None:
             gc.callbacks.append(self._native.gc_stamp)
             # False where asyncio is not imported yet: then its probe does this when it patches it.
             self._native.learn_asyncio()
             _note_ends(self._native)
+            _note_priorities(self._native, facts_changed)
         connect(listener)
         self._before_workers_exit = _before_multiprocessing_exits(stop)
 
     def end(self) -> None:
         self.let_go()
-        _note_ends_no_more()
+        _put_back()
         if self._before_workers_exit is not None:
             self._before_workers_exit.cancel()
             self._before_workers_exit = None
 
     def let_go(self) -> None:
         """In a forked child: what is more is undone by those who made it."""
+        _News.facts_changed = None
         while self._native is not None and self._native.gc_stamp in gc.callbacks:
             gc.callbacks.remove(self._native.gc_stamp)
 
@@ -83,18 +95,63 @@ def _before_multiprocessing_exits(stop: Callable[[], None]) -> Any:
 def _note_ends(native: Native) -> None:
     """From now on they are noted. Idempotent."""
     for name in _ENDS:
-        if name not in _ends:
-            original = getattr(os, name)
-            _ends[name] = original, native.noted_end(original)
-            setattr(os, name, _ends[name][1])
+        _patch(name, native.noted_end)
 
 
-def _note_ends_no_more() -> None:
-    """Puts back what is still ours."""
-    for name, (original, ours) in _ends.items():
+def _note_priorities(native: Native, facts_changed: Callable[[], object]) -> None:
+    """From now on who changes how a thread is scheduled is noted. Idempotent."""
+    _News.facts_changed = facts_changed
+    for name in _PRIORITIES:
+        _patch(name, lambda original: native.followed(original, _noting(original.__name__)))
+
+
+class _News:
+    """Who is to know that `priority_changes` has one more; None while no engine runs."""
+
+    facts_changed: Callable[[], object] | None = None
+
+
+def _noting(name: str) -> Callable[..., None]:
+    def note(*args: Any, **named: Any) -> None:
+        """On the thread that has called."""
+        if _News.facts_changed is None or len(priority_changes) == _CHANGES_MAX:
+            return
+        caller = sys._getframe(1)  # noqa: SLF001 - what is in between is C
+        words = (*map(repr, args), *(f"{key}={value!r}" for key, value in named.items()))
+        change = {
+            "call": f"os.{name}({', '.join(words)})"[:_CALL_MAX],
+            "file": caller.f_code.co_filename,
+            "line": caller.f_lineno,
+            "function": caller.f_code.co_name,
+            "tid": _target(name, (*args, *named.values())),
+        }
+        priority_changes.append(change)
+        _News.facts_changed()
+
+    return note
+
+
+def _target(name: str, given: tuple[Any, ...]) -> int | None:
+    """The thread that a call holds for; None: others, too."""
+    if name == "setpriority":
+        which, who, _ = given
+        return (who or get_native_id()) if which == os.PRIO_PROCESS else None
+    return get_native_id() if name == "nice" else given[0] or get_native_id()
+
+
+def _patch(name: str, make: Callable[[Any], Any]) -> None:
+    original = getattr(os, name, None)
+    if name not in _patched and original is not None:
+        _patched[name] = original, make(original)
+        setattr(os, name, _patched[name][1])
+
+
+def _put_back() -> None:
+    """What is still ours."""
+    for name, (original, ours) in _patched.items():
         if getattr(os, name) is ours:
             setattr(os, name, original)
-    _ends.clear()
+    _patched.clear()
 
 
 class Ear:

@@ -111,7 +111,7 @@ class KeptEngine:
 
     def begin(self, stop: Callable[[], None]) -> None:
         """All else that a start does. `stop`: see Attachment."""
-        self._attachment.begin(self.backend.listener, stop)
+        self._attachment.begin(self.backend.listener, stop, self._renew_facts)
         native = self.backend.native
         native.on_take_over(self._take_over)
         if self._judges:
@@ -143,7 +143,10 @@ class KeptEngine:
         """By now `__main__` and sys.path are what they are going to be: the facts are made final, once."""
         if not self._facts_stored:
             self._facts_stored = True
-            self._boundary.call("facts", lambda: self.backend.set_facts(self.facts()), keep=True)
+            self._renew_facts()
+
+    def _renew_facts(self) -> None:
+        self._boundary.call("facts", lambda: self.backend.set_facts(self.facts()), keep=True)
 
     def hand_over(self) -> None:
         """A thread of the program takes the stalls from now on."""

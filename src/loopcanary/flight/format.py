@@ -58,6 +58,7 @@ HOST_PRESSURE_IO: Final = 32
 HOST_PRESSURE_MEMORY: Final = 64
 HOST_AVAILABLE: Final = 128
 HOST_USED: Final = 256
+HOST_PRIORITY: Final = 512
 STACK_TRUNCATED: Final = 1
 STACK_INNER_CUT: Final = 2
 NO_REF: Final = 0
@@ -344,7 +345,9 @@ HOST = Layout(
     Q at_ns told process_cpu_ns process_major_faults system_busy_ns system_total_ns
     Q throttled_ns throttled_periods pressure_cpu_ns pressure_io_ns pressure_memory_ns
     Q memory_available_bytes memory_used_bytes
-    24s reserved
+    i nice
+    H policy cores
+    16s reserved
     """,
 )
 

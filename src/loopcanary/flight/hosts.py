@@ -27,4 +27,6 @@ def host_reading(fields: dict[str, Any]) -> HostReading:
     """One entry of a slot's hosts; what the kernel did not give is None."""
     told = fields["told"]
     known = {name: bounded(fields[name]) for name, bit in _BITS.items() if told & bit}
+    if told & layout.HOST_PRIORITY:
+        known |= {name: fields[name] for name in ("nice", "policy", "cores")}
     return HostReading(at_ns=bounded(fields["at_ns"]), **known)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
     from loopcanary.model.issues.slow_method import CallRow, SlowMethod
     from loopcanary.model.issues.startup import CodeOrigin, Milestone, Phase, PhaseKind, StartKind, Startup
-    from loopcanary.model.session import Clock, KilledBy, LoopHealth, Session, SessionEnd
+    from loopcanary.model.session import Clock, KilledBy, LoopHealth, PriorityChange, Session, SessionEnd
     from loopcanary.model.stack import Frame, Stack
     from loopcanary.model.stall import (
         Blocker,
@@ -76,7 +76,7 @@ _HOMES = {
     "issues.kind": "IssueKind",
     "issues.lags": "Handled IdleLag InputLag Jank LateFrame",
     "figures.lags": "IdleFigures InputFigures",
-    "session": "Clock KilledBy LoopHealth Session SessionEnd",
+    "session": "Clock KilledBy LoopHealth PriorityChange Session SessionEnd",
     "issues.slow_method": "CallRow SlowMethod",
     "stack": "Frame Stack",
     "stall": (

@@ -97,7 +97,8 @@ class ThreadReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReading:
-    """Counters of machine, container and process at one moment. None: not measured here."""
+    """Counters of machine, container and process at one moment, and how the stalled thread is scheduled.
+    None: not measured here."""
 
     at_ns: int
     process_cpu_ns: int | None = None
@@ -117,6 +118,12 @@ class HostReading:
     """Of the machine."""
     memory_used_bytes: int | None = None
     """Of the cgroup."""
+    nice: int | None = None
+    """Of the stalled thread: -20 to 19, where more is less."""
+    policy: int | None = None
+    """The kernel's SCHED_* by which it is scheduled."""
+    cores: int | None = None
+    """On how many it may run; 0: not known."""
 
 
 SLICE_NS: Final = 100_000_000

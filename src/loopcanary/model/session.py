@@ -34,6 +34,19 @@ class KilledBy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityChange:
+    """A call of the program that changed how a thread is scheduled: nice value, policy, or its cores."""
+
+    call: str
+    """As it was made: `os.nice(10)`."""
+    file: str
+    line: int
+    function: str
+    tid: int | None = None
+    """Of the thread that it holds for; None: of all that the call names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
     """One pairing of the monotonic clock with the wall clock."""
 
@@ -129,6 +142,8 @@ class Session:
     statistics: dict[str, int] = field(default_factory=dict)
     """The engine's own counters, by name."""
     """The engine's own counters, by name."""
+    priority_changes: tuple[PriorityChange, ...] = ()
+    """The first ones that were seen, in order: only calls of `os`."""
     traces: TraceFigures = field(default_factory=TraceFigures, metadata=spelled(flat=True))
     """Frames, input and idle work."""
     imported_wall_ns: int | None = None

@@ -203,6 +203,12 @@ class Surroundings:
     """Of the machine, at the end."""
     memory_used_bytes: int | None = None
     """Of the cgroup, at the end."""
+    nice: int | None = None
+    """Of the stalled thread, at the end, as the next two: -20 to 19, where more is less."""
+    policy: str | None = None
+    """By which it is scheduled: `other` as usual, `batch`, `idle`, `fifo`, `rr`, `deadline`."""
+    cores: int | None = None
+    """On how many it may run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

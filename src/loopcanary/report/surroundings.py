@@ -55,6 +55,8 @@ def surroundings_words(around: Surroundings) -> str:
         (_notable(around.pressure_io), lambda v: f"pressure on disks {share_words(v)}"),
         (around.major_faults or None, lambda v: count_of(v, "major fault")),
         (_switches(around) or None, str),
+        (around.nice or None, lambda v: f"nice {v}"),
+        (_unusual(around.policy), lambda v: f"scheduled as SCHED_{v.upper()}"),
         (around.memory_available_bytes, lambda v: f"{format_size(v)} of memory free"),
         (around.memory_used_bytes, lambda v: f"{format_size(v)} used by the container"),
     ]
@@ -66,6 +68,10 @@ def _switches(around: Surroundings) -> str:
     if not voluntary and not forced:
         return ""
     return f"{voluntary:,} voluntary and {forced:,} forced context switches"
+
+
+def _unusual(policy: str | None) -> str | None:
+    return None if policy == "other" else policy
 
 
 def _notable(share: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.words.text import count_of
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,6 +43,9 @@ def guard_words(session: Session) -> Iterator[str]:
         yield f"the machine was suspended {count_of(counts['suspends'], 'time')}"
     if counts.get("clock_steps"):
         yield f"the clock of the CPU stepped {count_of(counts['clock_steps'], 'time')}"
+    for made in session.priority_changes:
+        where = f"{printable(made.file)}:{made.line} in {printable(made.function)}"
+        yield f"{printable(made.call)} changed how a thread is scheduled: {where}"
     yield from lost_words(counts)
 
 

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,6 +137,30 @@ static void a_runner_is_running_and_its_time_goes_on(lc_thread_view *view)
     wait_until_asleep();
 }
 
+static void its_priority_is_its_own(void)
+{
+    lc_host_entry entry = {.told = LC_HOST_SYSTEM};
+    cpu_set_t one, before;
+    const pid_t other = (pid_t)atomic_load(&tid);
+    lc_thread_priority((uint64_t)other, &entry);
+    const int nice = entry.nice;
+    CHECK(entry.told == (LC_HOST_SYSTEM | LC_HOST_PRIORITY) && entry.policy == SCHED_OTHER && entry.cores != 0);
+    CHECK(sched_getaffinity(other, sizeof before, &before) == 0);
+    CPU_ZERO(&one);
+    for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; core++) {
+        if (CPU_ISSET(core, &before)) {
+            CPU_SET(core, &one);
+        }
+    }
+    const struct sched_param none = {0};
+    CHECK(sched_setaffinity(other, sizeof one, &one) == 0 && sched_setscheduler(other, SCHED_BATCH, &none) == 0);
+    CHECK(setpriority(PRIO_PROCESS, (id_t)other, nice + 3) == 0);
+    lc_thread_priority((uint64_t)other, &entry);
+    CHECK(entry.nice == nice + 3 && entry.policy == SCHED_BATCH && entry.cores == 1);
+    lc_thread_priority(UINT32_MAX >> 1, &entry); /* there is no such thread */
+    CHECK(entry.told == LC_HOST_SYSTEM && entry.cores == 0);
+}
+
 __attribute__((unused)) static void uninterruptible_sleep_is_told_apart_and_left_again(lc_thread_view *view)
 {
     wait_until_asleep();
@@ -192,6 +218,7 @@ int main(void)
     lc_thread_view_open(&view, atomic_load(&tid));
     a_sleeper_is_the_same_each_time(&view);
     a_runner_is_running_and_its_time_goes_on(&view);
+    its_priority_is_its_own();
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they make a fork of a vfork */
     uninterruptible_sleep_is_told_apart_and_left_again(&view);
 #endif

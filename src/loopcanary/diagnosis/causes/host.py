@@ -18,6 +18,9 @@ _WORTH_SAYING = 0.1
 _CROWDED = 0.9
 """Share of all cores that was busy: who did not run may have had none."""
 
+_YIELDING = ("batch", "idle")
+"""Policies under which a thread runs after others (sched(7))."""
+
 _THROTTLED = "throttled"
 _FROZEN = "frozen"
 
@@ -45,7 +48,7 @@ def find_host(observation: Observation) -> Finding | None:
         confidence=_confidence(observation, stopped, queued, frozen),
         evidence=tuple(_sentences(observation, stopped, starved)),
         explained=explained,
-        topic=title if title in (_THROTTLED, _FROZEN) else None,
+        topic=title if title in (_THROTTLED, _FROZEN) else "lowered" if _is_lowered(observation) else None,
         title=title,
         blameless=True,
         yields=_rest_ns(observation, share) > observation.evidence.threshold_ns,
@@ -164,7 +167,36 @@ def _sentences(
         yield say("starved", some=observation.of_all(starved))
     if waited_ns:
         yield say("queued", waited=waited_ns, whole=observation.duration_ns)
+    yield from _priority(observation)
     yield from _machine(observation)
+
+
+def _priority(observation: Observation) -> Iterator[Sentence]:
+    """Why this thread gets a core later than others, and who made it so."""
+    around = observation.surroundings
+    if around is None or not _is_lowered(observation):
+        return
+    if (around.nice or 0) > 0:
+        yield say("niced", nice=around.nice)
+    if around.policy in _YIELDING:
+        yield say("policy", policy=f"SCHED_{around.policy.upper()}")
+    if _is_bound(observation):
+        yield say("bound", cores=around.cores, before=observation.cores)
+    for made in observation.priority_changes:
+        yield say("made-so", call=made.call, file=made.file, line=str(made.line), function=made.function)
+
+
+def _is_lowered(observation: Observation) -> bool:
+    """Whether others get a core before this thread does."""
+    around = observation.surroundings
+    if around is None:
+        return False
+    return (around.nice or 0) > 0 or around.policy in _YIELDING or _is_bound(observation)
+
+
+def _is_bound(observation: Observation) -> bool:
+    around = observation.surroundings
+    return around is not None and around.cores is not None and around.cores < observation.cores
 
 
 def _machine(observation: Observation) -> Iterator[Sentence]:

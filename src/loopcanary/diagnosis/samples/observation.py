@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from loopcanary.diagnosis.code.call_sites import NO_SITE, CallSite, CallSites
 from loopcanary.diagnosis.code.stack_frames import PlacedStack
 from loopcanary.diagnosis.samples.views import WeighedSample, one_of_each
-from loopcanary.model import Ledger, Stack, StallEvidence, Surroundings
+from loopcanary.model import Ledger, PriorityChange, Stack, StallEvidence, Surroundings
 from loopcanary.words.sentences import Sentence, say
 
 _MORE_THAN_A_GLIMPSE = 5
@@ -38,6 +38,10 @@ class Observation:
     """Places any other stack, such as that of the thread that held the GIL."""
     place_outer: Callable[[Stack, int], PlacedStack]
     """Places so many of its outer frames."""
+    priority_changes: tuple[PriorityChange, ...] = ()
+    """What the program did to how the stalled thread is scheduled."""
+    cores: int = 0
+    """On how many the process could run when it began; 0: not known."""
     threads: dict[int, str] = field(default_factory=dict)
     """Known names of threads by their id."""
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from loopcanary.model import HostReading, KernelView, StallEvidence, Surroundings
 
+_POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
+"""SCHED_* of linux/sched.h."""
+
 
 def make_surroundings(evidence: StallEvidence) -> Surroundings | None:
     """Over the window from the first to the last reading of the host; the thread's own figures from the
@@ -27,6 +30,9 @@ def make_surroundings(evidence: StallEvidence) -> Surroundings | None:
         involuntary_switches=involuntary,
         memory_available_bytes=last.memory_available_bytes,
         memory_used_bytes=last.memory_used_bytes,
+        nice=last.nice,
+        policy=None if last.policy is None else _POLICIES.get(last.policy, str(last.policy)),
+        cores=last.cores or None,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.engine.attachment import Attachment
+from loopcanary.engine.attachment import Attachment, priority_changes
 from loopcanary.engine.fork_pause import ForkPause
 from loopcanary.engine.in_process.drain import Drain
 from loopcanary.facts import is_short_of_descriptors
@@ -79,7 +79,7 @@ class RunningEngine:
             self.parts.backend.stop()
             self.parts.backend.discard()
             raise
-        self._attachment.begin(self.parts.backend.listener, stop)
+        self._attachment.begin(self.parts.backend.listener, stop, self._renew_facts)
         self.parts.backend.set_facts(self.parts.facts())
         self._traced.engine_runs(self._begin_traces)
         self.parts.plugged.start()
@@ -91,7 +91,10 @@ class RunningEngine:
         """By now `__main__` and sys.path are what they are going to be: the facts are made final, once."""
         if not self._facts_stored:
             self._facts_stored = True
-            self._boundary.call("facts", lambda: self.parts.backend.set_facts(self.parts.facts()), keep=True)
+            self._renew_facts()
+
+    def _renew_facts(self) -> None:
+        self._boundary.call("facts", lambda: self.parts.backend.set_facts(self.parts.facts()), keep=True)
 
     # ---- figures ----------------------------------------------------------------------------
 
@@ -225,7 +228,7 @@ class RunningEngine:
 
         parts = self.parts
         return replace(
-            parts.session,
+            as_it_is_now(parts.session),
             ended_wall_ns=parts.clock.to_wall_ns(time.monotonic_ns()),
             end=SessionEnd.EXIT,
             loops=self.loops(),
@@ -250,6 +253,18 @@ class RunningEngine:
         self._attachment.let_go()
         self.parts.plugged.forget()
         self.parts.backend.let_go()
+
+
+def as_it_is_now(session: Session) -> Session:
+    """With what the program has changed since it began."""
+    if not priority_changes:
+        return session
+    from loopcanary.model import PriorityChange
+    from loopcanary.wire import from_wire
+
+    return replace(
+        session, priority_changes=tuple(from_wire(PriorityChange, one) for one in priority_changes)
+    )
 
 
 def _is_the_program(session: Session) -> bool:
