@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.keeper.processes import GIVES_UP_S, Program, Start, flight_files, keep, line_of, stored
 
+import loopcanary
 from loopcanary.assembly.store import open_store, recover
 from loopcanary.model import SessionEnd, StallState
 from loopcanary.model.search import IssueQuery
@@ -139,9 +140,32 @@ def test_one_that_a_program_starts_ends_where_another_is_at_work(start: Start, s
     assert other.returncode == 0
 
 
-def test_a_folder_that_is_no_store_is_not_made_one(start: Start, tmp_path: Path):
+def test_one_that_a_program_starts_needs_no_dependency(store: Path):
+    started = (
+        "import sys, signal, threading\n"
+        "sys.path[:] = [one for one in sys.path if not one.endswith('-packages')] + [sys.argv.pop(1)]\n"
+        "from loopcanary.cli import main\n"
+        "from loopcanary.keeper.loop import Keeper\n"
+        "run = Keeper.run\n"
+        "def seen(keeper):\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
+        "    run(keeper)\n"
+        "Keeper.run = seen\n"
+        "status = main(sys.argv[1:])\n"
+        "print(status, 'click' in sys.modules)"
+    )
+    packages = store.parent / "packages"
+    packages.mkdir()
+    (packages / "loopcanary").symlink_to(Path(loopcanary.__file__).parent)
+    words = [sys.executable, "-c", started, packages, "keep", "--apart", store]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=GIVES_UP_S, check=True)
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("0 False", "")
+
+
+@pytest.mark.parametrize("apart", [(), ("--apart",)])
+def test_a_folder_that_is_no_store_is_not_made_one(start: Start, tmp_path: Path, apart: tuple[str, ...]):
     (tmp_path / "notes.txt").touch()
-    keeper = start("keep", tmp_path)
+    keeper = start("keep", *apart, tmp_path)
     out, err = keeper.communicate(timeout=GIVES_UP_S)
     assert (keeper.returncode, out) == (2, "")
     assert "is no store" in err

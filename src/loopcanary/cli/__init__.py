@@ -1,7 +1,7 @@
 """The command line: `loopcanary COMMAND`.
 
-`run` is waited for each time that a program starts: where its line is well-formed, it needs neither click
-nor the other commands.
+`run` is waited for each time that a program starts, and programs start keepers: where their lines are
+well-formed, they need neither click nor the other commands.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from loopcanary.cli.plain_run import start
 
         start(words[1:])
+    if len(words) == 3 and [*words[:2]] == ["keep", "--apart"]:
+        from loopcanary.cli.aside import keep_apart
+
+        return keep_apart(words[2])
     from loopcanary.cli.command_line import run_command
 
     return run_command(arguments)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli.aside import go_aside
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
 from loopcanary.cli.refusals import NOTHING_FOUND, complain, reader_left, refuse
 from loopcanary.words.text import count_of, printable
@@ -18,15 +15,13 @@ from loopcanary.words.text import count_of, printable
 if TYPE_CHECKING:
     from pathlib import Path
 
-_NICE = 10
 _LATEST_S = 1 << 32
 
 
 @click.command(short_help="Store at once what killed programs leave.")
 @click.option("--status", "is_status", is_flag=True, help="Show the keepers that are at work, and end.")
-@click.option("--apart", "is_apart", is_flag=True, hidden=True, help="As a program starts it.")
 @reads_stores
-def command(*, stores: tuple[Path, ...], is_status: bool, is_apart: bool) -> int:
+def command(*, stores: tuple[Path, ...], is_status: bool) -> int:
     """Store at once what killed programs leave, in one store or several; default: .loopcanary in the
     current folder.
 
@@ -40,12 +35,8 @@ def command(*, stores: tuple[Path, ...], is_status: bool, is_apart: bool) -> int
     from loopcanary.assembly.keeper.making import make_keeper
 
     found = found_stores(stores, make=True)
-    if is_apart:
-        go_aside()
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, max(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
     with closed_at_end(found):
-        keeper = make_keeper(found, is_apart=is_apart, show=_show, complain=complain)
+        keeper = make_keeper(found, is_apart=False, show=_show, complain=complain)
         try:
             keeper.run()
         finally:
