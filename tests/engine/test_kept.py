@@ -18,7 +18,7 @@ from loopcanary.assembly.doctor.programs import program_facts
 from loopcanary.model import SessionEnd
 from loopcanary.model.config import FAILED_ON_STALL
 
-from .watching import GIVES_UP_S, Place, refusing
+from .watching import GIVES_UP_S, PATIENT_END, PRELUDE, Place, refusing
 
 REPORTS = """
     import loopcanary
@@ -369,3 +369,31 @@ def test_a_keeper_that_is_too_late_for_its_word_is_no_failure(place: Place):
     done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
     assert "failed" not in done.stderr
     assert place.culprits() == ["walk"]
+
+
+@pytest.mark.parametrize("keeper", ["0", "1"])
+def test_a_program_at_a_breakpoint_is_not_stalled(place: Place, keeper: str):
+    program = """
+    import pdb
+
+    class Thoughtful:
+        def readline(self):
+            time.sleep(1.3)
+            return "continue\\n"
+
+    async def main():
+        await asyncio.sleep(0)
+        pdb.Pdb(stdin=Thoughtful(), stdout=open(os.devnull, "w"), nosigint=True).set_trace()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    """
+    done = place.run(
+        place.program(program, prelude=PRELUDE + PATIENT_END),
+        LOOPCANARY_KEEPER=keeper,
+        LOOPCANARY_CONSOLE="1",
+    )
+    assert not [one for one in place.stalls() if one.culprit and one.culprit.function in ("main", "readline")]
+    assert " in readline" not in done.stderr
+    [session] = place.sessions().values()
+    assert session.statistics["stalls_suppressed_debugger"] >= 1

@@ -148,6 +148,8 @@ def test_a_stall_spent_in_pdb_is_known_after_pdb_has_gone():
 
     assert debugger_on_stack(evidence("/app/x.py", bdb.__file__)) == "the stall was spent in bdb"
     assert debugger_on_stack(evidence("/app/x.py", "/app/bdb.py")) is None
+    waiting = "/venv/lib/python3.12/site-packages/debugpy/_vendored/pydevd/pydevd.py"
+    assert debugger_on_stack(evidence("/app/x.py", waiting)) == "the stall was spent in pydevd"
     assert DebuggerGuard(lambda: None).reason(0, evidence(bdb.__file__)) == "the stall was spent in bdb"
 
 

@@ -29,7 +29,9 @@ def own_group():
     try:
         yield group
     finally:
-        (root / "cgroup.procs").write_text(str(os.getpid()))
+        # This process, and the keeper that was started in it.
+        for member in (group / "cgroup.procs").read_text().split():
+            (root / "cgroup.procs").write_text(member)
         group.rmdir()
 
 

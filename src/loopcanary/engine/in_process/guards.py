@@ -6,6 +6,7 @@ diagnoses. Both are asked on the drain thread, once a stall.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -16,7 +17,14 @@ from loopcanary.thread_frames import thread_frames
 _CACHED_NS = 500_000_000
 _NO_DEBUGGERS = ("coverage", "trace", "hypothesis")
 """Top-level modules whose trace functions measure and never stop the program."""
-_DEBUGGER_MODULES = ("pdb", "bdb", "pydevd", "_pydevd_bundle", "debugpy", "IPython.core.debugger")
+_STANDARD_DEBUGGERS = ("pdb.py", "bdb.py")
+_OTHER_DEBUGGERS = {
+    "/pydevd.py": "pydevd",
+    "/_pydevd_bundle/": "pydevd",
+    "/debugpy/": "debugpy",
+    "/IPython/core/debugger.py": "IPython.core.debugger",
+}
+"""By a part of the paths of their files."""
 _MINUTE_NS = 60_000_000_000
 
 
@@ -61,23 +69,21 @@ def attached_debugger() -> str | None:
 
 
 def debugger_on_stack(evidence: StallEvidence) -> str | None:
-    """The debugger in whose code a sample of the stall was taken, None without one."""
-    files = _debugger_files()
-    for sample in evidence.samples:
-        for frame in sample.stack.frames if sample.stack is not None else ():
-            if frame.file in files:
-                return f"the stall was spent in {files[frame.file]}"
+    """The debugger in whose code a sample of the stall was taken, None without one. In a keeper it is not
+    imported: its files are known by their paths."""
+    files = {frame.file for sample in evidence.samples if sample.stack for frame in sample.stack.frames}
+    for file in files:
+        name = _debugger_of(file)
+        if name is not None:
+            return f"the stall was spent in {name}"
     return None
 
 
-def _debugger_files() -> dict[str, str]:
-    """Source files of the debuggers that are imported. One on a stack is imported, so none is missed."""
-    files = {}
-    for name in _DEBUGGER_MODULES:
-        file = getattr(sys.modules.get(name), "__file__", None)
-        if isinstance(file, str):
-            files[file] = name
-    return files
+def _debugger_of(file: str) -> str | None:
+    folder, _, name = file.rpartition("/")
+    if name in _STANDARD_DEBUGGERS and folder == os.path.dirname(os.__file__):
+        return name.removesuffix(".py")
+    return next((module for part, module in _OTHER_DEBUGGERS.items() if part in file), None)
 
 
 def _monitoring_tool() -> str | None:
