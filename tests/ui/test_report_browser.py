@@ -14,9 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.samples import HOSTILE, ISSUES, KILLED, SESSION, STALL, TRACES, hostile_stall, session
+from tests.store.samples import (
+    HOSTILE,
+    ISSUES,
+    KILLED,
+    SESSION,
+    SLOW_METHOD,
+    STALL,
+    TRACES,
+    hostile_stall,
+    session,
+)
 
 from loopcanary.model import Cause
+from loopcanary.model.calls import TracedCall, TracedCalls
 from loopcanary.store import Retention, Store
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -191,5 +202,34 @@ def test_it_is_read_without_scripts(chromium: Any, report: str):
     bug = page.locator("details.bug[open]")
     assert bug.get_by_text("Your lines in it").first.is_visible()
     assert bug.locator(".timeline").is_visible()
+    assert visit.wrong == []
+    visit.context.close()
+
+
+def test_exact_calls_are_a_graph_that_is_searched(chromium: Any, tmp_path: Path):
+    store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
+    rows = tuple(
+        TracedCall(
+            frame=dataclasses.replace(STALL.stacks[0].frames[0], function=name, qualname=name),
+            depth=depth,
+            calls=calls,
+            total_ns=ms * 1_000_000,
+            self_ns=0,
+        )
+        for name, depth, calls, ms in (("serve", 0, 1, 400), ("look_up", 1, 6_000, 206))
+    )
+    store.put([SESSION], [dataclasses.replace(STALL, calls=TracedCalls(rows=rows))])
+    store.put_issue(SLOW_METHOD)
+    visit = Visit(chromium, written(tmp_path, store))
+    page = visit.page
+    page.locator("details.bug > summary").first.click()
+    page.get_by_text("Calls of the longest stall").click()
+    tools = page.locator("details.bug").get_by_label("Search the flame graph of traced calls")
+    tools.fill("look_up")
+    page.get_by_text("1 frame, 50.0 % of the time").wait_for()
+    page.get_by_role("button", name="look_up \u00d76,000 (json/decoder.py): 206.0 ms, 50.0 %").focus()
+    page.locator("details.bug .flame-tools output").get_by_text("6,000").wait_for()
+    page.locator("#issues details > summary").first.click()
+    page.locator("#issues .flame svg").wait_for()
     assert visit.wrong == []
     visit.context.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +12,7 @@ from tests.store.samples import (
     BEGAN,
     MS,
     SLOW_METHOD,
+    STALL,
     START_IN_TIME,
     STARTUP,
     S,
@@ -21,8 +23,10 @@ from tests.ui.conftest import client_of, let_in
 from tests.ui.test_http import checked
 
 from loopcanary.model import CallRow, Issue, IssueKind, Phase, PhaseKind, SlowMethod, Startup
+from loopcanary.model.calls import TracedCall, TracedCalls
 from loopcanary.model.search import IssueQuery
 from loopcanary.store import Retention, Store
+from loopcanary.ui.pages.flame import DEPTH_MAX
 from loopcanary.ui.pages.methods import ROWS as METHODS
 from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.startups import ROWS as STARTS
@@ -194,3 +198,68 @@ def test_several_stores_are_one(filled: Store, tmp_path):
     assert page.total == 2
     assert source.totals(IssueQuery(kind=IssueKind.STARTUP)).issues == 2
     other.close()
+
+
+# ---- the flame graph of exact calls ------------------------------------------------------------
+
+
+def traced(*calls: tuple[int, int, int], duration_ns: int = 100) -> dict[str, Any]:
+    """The graph of a stall with calls of (depth, ns, count)."""
+    rows = tuple(
+        TracedCall(
+            frame=frame(f"f{number}", "/srv/a.py", 1), depth=depth, calls=count, total_ns=ns, self_ns=ns
+        )
+        for number, (depth, ns, count) in enumerate(calls)
+    )
+    tree = tree_of(replace(STALL, duration_ns=duration_ns, calls=TracedCalls(rows=rows)))
+    assert tree is not None
+    assert tree.flame is not None
+    return tree.flame
+
+
+def told(node: dict[str, Any]) -> tuple[str, int, int, list[Any]]:
+    return node["name"], node["value"], node.get("calls", 0), [told(one) for one in node["children"]]
+
+
+def test_traced_calls_are_a_flame_graph_with_counts():
+    assert told(traced((0, 90, 1), (1, 60, 3), (2, 50, 6_000), (1, 20, 2))) == (
+        "stalled time",
+        100,
+        0,
+        [("f0", 90, 1, [("f1", 60, 3, [("f2", 50, 6_000, [])]), ("f3", 20, 2, [])])],
+    )
+
+
+def test_no_frame_of_the_graph_is_wider_than_the_one_around_it():
+    assert told(traced((0, 90, 1), (1, 200, 1), (1, 5, 1))) == (
+        "stalled time",
+        100,
+        0,
+        [("f0", 90, 1, [("f1", 90, 1, [])])],
+    )
+
+
+def test_calls_of_a_killed_process_make_the_graph_longer():
+    name, value, _, _ = told(traced((0, 130, 1)))
+    assert (name, value) == ("stalled time", 130)
+
+
+def test_a_very_deep_graph_ends():
+    node, depth = traced(*((level, 100, 1) for level in range(2_000))), 0
+    while node["children"]:
+        [node] = node["children"]
+        depth += 1
+    assert depth == DEPTH_MAX
+
+
+def test_a_slow_method_has_a_graph_too():
+    tree = tree_of(SLOW_METHOD)
+    assert tree is not None
+    assert tree.flame is not None
+    assert [one["name"] for one in tree.flame["children"]] == ["_run"]
+
+
+def test_a_start_has_no_graph_of_calls():
+    tree = tree_of(STARTUP)
+    assert tree is not None
+    assert tree.flame is None

@@ -1,13 +1,15 @@
 """Collapsed ("folded") stacks: `program;thread;outer;inner 412345678`, the weight in nanoseconds of stall.
 
 The input of Brendan Gregg's flamegraph.pl (github.com/brendangregg/FlameGraph): frames divided by `;`, the
-weight after the last space. Readers add up lines of equal stacks.
+weight after the last space. Readers add up lines of equal stacks. Traced calls begin with
+`program, exact calls`, and are a tower of their own beside that of the samples.
 """
 
 from __future__ import annotations
 
 from typing import IO
 
+from loopcanary.exporters.exact_calls import NAME, exact_calls
 from loopcanary.exporters.formats import Format
 from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import weights
@@ -18,11 +20,17 @@ from loopcanary.model import StackFrame
 def write(exported: Exported, out: IO[bytes]) -> None:
     """A line a stack of each stall."""
     for stall in exported.stalls:
-        roots = [_part(name_of(exported.program(stall).name)), _part(name_of(stall.thread))]
+        program, thread = _part(name_of(exported.program(stall).name)), _part(name_of(stall.thread))
         for frames, length_ns, _ in weights(stall):
-            if length_ns > 0:
-                line = ";".join([*roots, *(_part(_label(frame)) for frame in frames)])
-                out.write(f"{line} {length_ns}\n".encode())
+            _write(out, [program, thread], frames, length_ns)
+        for call in exact_calls(stall):
+            _write(out, [f"{program}, {NAME}", thread], call.path, call.own_ns)
+
+
+def _write(out: IO[bytes], roots: list[str], frames: tuple[StackFrame, ...], length_ns: int) -> None:
+    if length_ns > 0:
+        line = ";".join([*roots, *(_part(_label(frame)) for frame in frames)])
+        out.write(f"{line} {length_ns}\n".encode())
 
 
 def _label(frame: StackFrame) -> str:

@@ -3,8 +3,8 @@
 Types: github.com/firefox-devtools/profiler, src/types/profile.js (and profile.ts since), with
 docs-developer/CHANGELOG-formats.md for the versions; the profiler upgrades older versions itself. Each
 watched thread has its samples, weighted in milliseconds, and markers for its stalls, what it did in them,
-garbage collections and the turns before. Other threads have the stacks that they had when a stall became a
-hang.
+garbage collections and the turns before. Its traced calls are a thread of their own, with a marker for each
+row. Other threads have the stacks that they had when a stall became a hang.
 """
 
 from __future__ import annotations
@@ -15,11 +15,20 @@ from itertools import chain, groupby
 from typing import IO, Any
 
 from loopcanary.exporters.columns import Spool
+from loopcanary.exporters.exact_calls import NAME, exact_calls, own_times
 from loopcanary.exporters.firefox_threads import CATEGORIES, ThreadTables
 from loopcanary.exporters.formats import Format
 from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import stretches, timeline_of
-from loopcanary.exporters.texts import activity_words, earlier_name, encoded, name_of, place_of, whole
+from loopcanary.exporters.texts import (
+    activity_words,
+    earlier_name,
+    encoded,
+    frame_name,
+    name_of,
+    place_of,
+    whole,
+)
 from loopcanary.model import EarlierWork, Stall, ThreadView
 from loopcanary.model.earlier import WorkKind
 
@@ -92,6 +101,14 @@ _SCHEMAS = [
         ("group", "Group", "string"),
         ("id", "Id", "string"),
     ),
+    _schema(
+        "ExactCalls",
+        "{marker.data.name}",
+        ("name", "Function", "string"),
+        ("calls", "Calls", "integer"),
+        ("itself", "Itself", "duration"),
+        ("open", "Not returned", "string"),
+    ),
     _schema("StallActivity", "{marker.data.name}", ("name", "What it did", "string")),
     _schema(
         "GarbageCollection",
@@ -149,11 +166,15 @@ class _ProcessThreads:
             self._name = name_of(self._exported.program(first).name)
         until_ms: dict[str, float] = {}
         with closing(Spool()) as spool:
-            tables = ThreadTables(spool)
+            tables, calls = ThreadTables(spool), ThreadTables(spool)
+            has_calls = False
             for stall in chain((first,), stalls):
                 self._add(stall, tables, until_ms)
+                has_calls |= self._add_calls(stall, calls)
             name = f"{name_of(first.thread)} ({name_of(first.loop)})"
             self._write(tables, name, out, is_main=True, weight_type="tracing-ms")
+            if has_calls:
+                self._write(calls, f"{name}, {NAME}", out, is_main=False, weight_type="tracing-ms")
 
     def write_others(self, out: IO[bytes]) -> None:
         for name, tables in self._others.items():
@@ -191,6 +212,21 @@ class _ProcessThreads:
         tables.sample(None, _ms(begin_ns + stall.duration_ns), 0)
         self._add_markers(stall, begin_ns, tables, until_ms)
         self._add_others(stall, begin_ns)
+
+    def _add_calls(self, stall: Stall, tables: ThreadTables) -> bool:
+        """Whether it has any."""
+        begin_ns = stall.began_wall_ns - self._exported.origin_wall_ns
+        calls = exact_calls(stall)
+        for call in own_times(calls):
+            tables.sample(tables.stack(call.path), _ms(begin_ns + call.own_begin_ns), _ms(call.own_ns))
+        if calls:
+            tables.sample(None, _ms(begin_ns + max(call.begin_ns + call.length_ns for call in calls)), 0)
+        for call in calls:
+            from_ms, to_ms = _ms(begin_ns + call.begin_ns), _ms(begin_ns + call.begin_ns + call.length_ns)
+            data = {"type": "ExactCalls", "name": frame_name(call.frame), "calls": call.calls}
+            more = {"open": "yes"} if call.is_open else {}
+            tables.marker("ExactCalls", from_ms, to_ms, {**data, "itself": _ms(call.own_ns), **more})
+        return bool(calls)
 
     def _add_markers(
         self, stall: Stall, begin_ns: int, tables: ThreadTables, until_ms: dict[str, float]

@@ -1,5 +1,8 @@
 """pprof: a gzip-compressed Profile of stalled time (github.com/google/pprof, proto/profile.proto).
 
+A sample has four values: `samples` and `stalled` of what was sampled, `calls` and `time` of traced calls. Of
+each stack one pair is 0, and pprof shows one value at a time, so that the two never add up.
+
 It is written in pieces, each a Profile: messages one after the other are read as one, lists put together. So
 no more is kept than the numbers of strings, functions and lines.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 import gzip
 from typing import IO, Any
 
+from loopcanary.exporters.exact_calls import exact_calls
 from loopcanary.exporters.formats import Format
 from loopcanary.exporters.pprof_messages import profile_class
 from loopcanary.exporters.source import Exported
@@ -17,6 +21,7 @@ from loopcanary.exporters.texts import frame_name, int64, whole
 from loopcanary.model import StackFrame, Stall
 
 _MAPPING = 1
+_VALUES = (("samples", "count"), ("stalled", "nanoseconds"), ("calls", "count"), ("time", "nanoseconds"))
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
@@ -42,7 +47,7 @@ class _Profile:
     def head(self, origin_wall_ns: int) -> bytes:
         """What the values are. The first is a count, by pprof's convention."""
         piece = self._piece
-        for kind, unit in (("samples", "count"), ("stalled", "nanoseconds")):
+        for kind, unit in _VALUES:
             piece.sample_type.add(type=self._string(kind), unit=self._string(unit))
         piece.default_sample_type = self._string("stalled")
         piece.mapping.add(
@@ -74,11 +79,18 @@ class _Profile:
         }
         told = [(self._string(name), self._string(whole(value))) for name, value in labels.items() if value]
         for frames, length_ns, samples in weights(stall):
-            sample = self._piece.sample.add(value=(int64(samples), int64(length_ns)))
-            sample.location_id.extend(self._location(frame) for frame in reversed(frames))
-            for key, value in told:
-                sample.label.add(key=key, str=value)
+            self._add(frames, (samples, length_ns, 0, 0), told)
+        for call in exact_calls(stall):
+            self._add(call.path, (0, 0, call.calls, call.own_ns), told)
         return self._taken()
+
+    def _add(
+        self, frames: tuple[StackFrame, ...], values: tuple[int, ...], labels: list[tuple[int, int]]
+    ) -> None:
+        sample = self._piece.sample.add(value=[int64(value) for value in values])
+        sample.location_id.extend(self._location(frame) for frame in reversed(frames))
+        for key, value in labels:
+            sample.label.add(key=key, str=value)
 
     def _taken(self) -> bytes:
         piece, self._piece = self._piece, self._class()

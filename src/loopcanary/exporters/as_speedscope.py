@@ -2,7 +2,7 @@
 alone.
 
 Its stalls follow each other without the time between them, each inside a frame with the stall's name: with
-that time, Speedscope's view would be empty for hours.
+that time, Speedscope's view would be empty for hours. Traced calls are a second profile of the thread.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import chain, groupby
 from typing import IO
 
 from loopcanary.exporters.columns import CsvColumn, Spool
+from loopcanary.exporters.exact_calls import NAME, edges, exact_calls
 from loopcanary.exporters.formats import Format
 from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import stretches
@@ -71,15 +72,53 @@ def _write_profile(
     head = {"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": 0}
     with closing(Spool()) as spool:
         samples, weights = CsvColumn(spool), CsvColumn(spool)
+        calls = _CallEvents(spool, frames)
         for stall in chain((first,), stalls):
             for stretch in stretches(stall):
                 samples.add([frames.heading(stall), *map(frames.number, stretch.frames)])
                 weights.add(stretch.length_ns)
                 total_ns += stretch.length_ns
+            calls.add(stall)
         out.write(f'{encoded(head)[:-1]},"endValue":{total_ns},"samples":'.encode("ascii"))
         samples.copy_to(out)
         out.write(b',"weights":')
         weights.copy_to(out)
+        out.write(b"}")
+        if calls.until_ns:
+            calls.write(f"{name}, {NAME}, merged by path", out)
+
+
+class _CallEvents:
+    """Begins and ends of traced calls, stalls one after the other."""
+
+    def __init__(self, spool: Spool, frames: _FrameNumbers) -> None:
+        self._events = CsvColumn(spool)
+        self._frames = frames
+        self.until_ns = 0
+
+    def add(self, stall: Stall) -> None:
+        calls = exact_calls(stall)
+        length_ns = sum(call.length_ns for call in calls if len(call.path) == 1)
+        if length_ns:
+            self._event(0, self._frames.heading(stall), begins=True)
+            for at_ns, frame, begins in edges(calls):
+                self._event(at_ns, self._frames.number(frame), begins=begins)
+            self._event(length_ns, self._frames.heading(stall), begins=False)
+            self.until_ns += length_ns
+
+    def _event(self, at_ns: int, frame: int, *, begins: bool) -> None:
+        self._events.add({"type": "O" if begins else "C", "frame": frame, "at": self.until_ns + at_ns})
+
+    def write(self, name: str, out: IO[bytes]) -> None:
+        head = {
+            "type": "evented",
+            "name": name,
+            "unit": "nanoseconds",
+            "startValue": 0,
+            "endValue": self.until_ns,
+        }
+        out.write(f',\n{encoded(head)[:-1]},"events":'.encode("ascii"))
+        self._events.copy_to(out)
         out.write(b"}")
 
 

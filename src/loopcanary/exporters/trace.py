@@ -1,8 +1,8 @@
 """Stalls as tracks of slices, for formats that show time from left to right.
 
 Each watched thread has a track of its stalls with the frames inside, and below it tracks of what it did, who
-held it up, the garbage collections, and the long turns and callbacks before. Other threads show what they ran
-when the stall became a hang.
+held it up, its traced calls, the garbage collections, and the long turns and callbacks before. Other threads
+show what they ran when the stall became a hang.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from loopcanary.exporters.exact_calls import NAME, exact_calls
 from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import events, timeline_of
 from loopcanary.exporters.texts import (
@@ -31,6 +32,7 @@ _STOLEN_PIDS = 1 << 22
 """Linux has no pid of this size: processes of other hosts and times that share a pid get one from here on."""
 _OTHER_THREADS_MAX = 256
 _MORE_THREADS = "more threads"
+_CALLS = f"{NAME}, merged by path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,8 @@ class _ProcessTracks:
         own = self._row(stall, "")
         timeline = timeline_of(stall)
         self._writer.slices(own, _stall_and_frames(stall, begin_ns))
+        if calls := _calls(stall, begin_ns):
+            self._writer.slices(self._row(stall, _CALLS), calls)
         for kind, slices in (
             ("what it did", _doings(timeline, begin_ns)),
             ("held up by", _holders(timeline, begin_ns)),
@@ -223,15 +227,31 @@ def _stall_and_frames(stall: Stall, begin_ns: int) -> list[Slice]:
             slices.append(slices[0])  # its place, as it comes before what it holds
             continue
         place, entered_ns, frame = opened.pop()
-        where = {"file": whole(frame.file), "line": frame.line} if frame.file else {}
-        slices[place] = Slice(
-            begin_ns + entered_ns,
-            event.at_ns - entered_ns,
-            frame_name(frame),
-            "own code" if frame.in_app else "library",
-            where,
-        )
+        slices[place] = _frame_slice(frame, begin_ns + entered_ns, event.at_ns - entered_ns)
     return slices
+
+
+def _frame_slice(frame: StackFrame, begin_ns: int, length_ns: int, **facts: Any) -> Slice:
+    where = {"file": whole(frame.file), "line": frame.line} if frame.file else {}
+    category = "own code" if frame.in_app else "library"
+    return Slice(begin_ns, length_ns, frame_name(frame), category, {**where, **facts})
+
+
+def _calls(stall: Stall, begin_ns: int) -> list[Slice]:
+    """One for all calls by a path: their number is a fact of it."""
+    lost = {"overwritten": stall.calls.lost} if stall.calls is not None and stall.calls.lost else {}
+    return [
+        _frame_slice(
+            call.frame,
+            begin_ns + call.begin_ns,
+            call.length_ns,
+            calls=call.calls,
+            itself_ms=call.own_ns / 1_000_000,
+            **({"returned": False} if call.is_open else {}),
+            **(lost if len(call.path) == 1 else {}),
+        )
+        for call in exact_calls(stall)
+    ]
 
 
 def _doings(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:

@@ -50,3 +50,20 @@ def heaviest(
         if len(path) <= room:
             kept.update(path)
     return sorted(kept)
+
+
+def places(depths: Sequence[int], lengths: Sequence[int], whole: int) -> list[tuple[int, int]]:
+    """Of each row a begin and a length, drawn one after the other in the row that it is inside of: none ends
+    behind that one, and the outermost not behind `whole`."""
+    around = len(lengths)
+    free = [0] * (around + 1)
+    ends = [0] * around + [max(whole, 0)]
+    found: list[tuple[int, int]] = []
+    for index, (above, length) in enumerate(zip(parents(depths), lengths, strict=True)):
+        outer = around if above is None else above
+        begin = free[outer]
+        end = min(begin + max(length, 0), ends[outer])
+        free[outer] = ends[index] = end
+        free[index] = begin
+        found.append((begin, end - begin))
+    return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from loopcanary.model import Issue, PhaseKind, SlowMethod, StackFrame, Stall, Startup
-from loopcanary.model.call_tree import levels
+from loopcanary.model.call_tree import levels, parents, places
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.registry import said_of
+from loopcanary.ui.pages.flame import DEPTH_MAX, node_of
 from loopcanary.words.text import count_of
 from loopcanary.words.traced import compared_words, left_out_words, phase_words
 
@@ -63,6 +64,8 @@ class IssueTree:
     """What its bold rows are."""
     left_out: str
     """Words for what is not among them; empty: all are."""
+    flame: dict[str, Any] | None = None
+    """The same rows as a flame graph (`Flame.tree`), whose nodes have `calls` besides; None: it has none."""
 
 
 def tree_of(issue: Issue) -> IssueTree | None:
@@ -113,6 +116,7 @@ def call_tree(slow: SlowMethod) -> IssueTree:
         bars="share",
         branches=_nested(rows, levels([call.depth for call in calls])),
         left_out=left_out_words(slow, len(calls)),
+        flame=_flame([(call.frame, call.depth, call.total_ns, call.count) for call in calls], whole),
     )
 
 
@@ -135,6 +139,9 @@ def traced_tree(stall: Stall) -> IssueTree | None:
         bold="largest own time",
         branches=_nested(named, levels([call.depth for call in traced.rows])),
         left_out="; ".join(filter(None, (left_out_words(traced, len(rows)), compared_words(stall)))),
+        flame=_flame(
+            [(call.frame, call.depth, call.total_ns, call.calls) for call in traced.rows], stall.duration_ns
+        ),
     )
 
 
@@ -151,6 +158,25 @@ def _call(frame: StackFrame, count: int, total_ns: int, self_ns: int, whole_ns: 
         self_share=_share(self_ns, whole_ns),
         in_app=frame.in_app,
     )
+
+
+def _flame(calls: Sequence[tuple[StackFrame, int, int, int]], whole_ns: int) -> dict[str, Any] | None:
+    """Of (function, depth, time, calls); none is wider than the one that it is inside of."""
+    depths = [depth for _, depth, _, _ in calls]
+    above = parents(depths)
+    # A killed process's calls reach beyond the last look at it.
+    outermost_ns = sum(call[2] for call, outer in zip(calls, above, strict=True) if outer is None)
+    placed = places(depths, [time_ns for _, _, time_ns, _ in calls], max(whole_ns, outermost_ns))
+    root: dict[str, Any] = {"name": "stalled time", "place": "", "own": False, "children": []}
+    root["value"] = max(whole_ns, outermost_ns)
+    nodes = [
+        {**node_of(frame), "calls": count, "value": length_ns, "children": []}
+        for (frame, _, _, count), (_, length_ns) in zip(calls, placed, strict=True)
+    ]
+    for node, outer, level in zip(nodes, above, levels(depths), strict=True):
+        if level < DEPTH_MAX and node["value"]:
+            (root if outer is None else nodes[outer])["children"].append(node)
+    return root if root["children"] else None
 
 
 def _share(part_ns: int, whole_ns: int) -> float:

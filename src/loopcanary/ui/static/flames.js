@@ -25,17 +25,19 @@ function folded(node, isRoot = true) {
       return;
     }
     const key = `${child.name}\n${child.place}`;
-    const known = below.get(key) ?? { ...child, value: 0, children: [] };
-    below.set(key, { ...known, value: known.value + child.value, children: [...known.children, ...child.children] });
+    const known = below.get(key) ?? { ...child, value: 0, calls: 0, children: [] };
+    const [value, calls] = [known.value + child.value, known.calls + (child.calls ?? 0)];
+    below.set(key, { ...known, value, calls, children: [...known.children, ...child.children] });
   };
   node.children.forEach(take);
   return { ...node, children: [...below.values()].map((one) => folded(one, false)) };
 }
 
 function words(node) {
-  const { name, place, value } = node.data;
+  const { name, place, value, calls } = node.data;
+  const times = calls > 1 ? ` ×${calls.toLocaleString("en")}` : "";
   const share = ((node.x1 - node.x0) * 100).toFixed(1);
-  return `${name}${place ? ` (${place})` : ""}: ${(value / 1e6).toFixed(1)} ms, ${share} %`;
+  return `${name}${times}${place ? ` (${place})` : ""}: ${(value / 1e6).toFixed(1)} ms, ${share} %`;
 }
 
 function matches(node, term) {
@@ -48,7 +50,7 @@ function addTools(place, chart, whole, dress) {
   const tools = document.createElement("div");
   tools.className = "flame-tools";
   const search = Object.assign(document.createElement("input"), { type: "search", placeholder: "function or file" });
-  search.setAttribute("aria-label", "Search the flame graph");
+  search.setAttribute("aria-label", `Search the flame graph of ${place.dataset.of}`);
   const back = Object.assign(document.createElement("button"), { type: "button", textContent: "Whole graph" });
   const fold = Object.assign(document.createElement("input"), { type: "checkbox" });
   const label = Object.assign(document.createElement("label"), { className: "check" });
@@ -104,7 +106,7 @@ function draw(place, tree) {
   window.d3.select(place).datum(tree).call(chart);
   const svg = place.querySelector("svg");
   svg.setAttribute("role", "group");
-  svg.setAttribute("aria-label", "Flame graph of stalled time; Enter zooms into a frame");
+  svg.setAttribute("aria-label", `Flame graph of ${place.dataset.of}; Enter zooms into a frame`);
   let tell = () => {};
   const dress = () => window.d3.select(place).selectAll("g.frame").each(function name(node) {
     // A frame that is drawn anew may be another one.

@@ -72,6 +72,8 @@ for (const bug of bugs) {
   show(bug);
   bug.addEventListener("toggle", () => show(bug));
 }
+const issues = document.getElementById("issues");
+if (issues) drawFlames(issues);
 const form = document.getElementById("filters");
 if (form) offerFilters(form);
 addEventListener("hashchange", openNamed);
