@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from .watching import is_block
+from .watching import PATIENT_FORKS, PRELUDE, is_block
 
 pytestmark = pytest.mark.native
 
@@ -123,7 +123,7 @@ def test_who_changed_a_threads_priority_is_in_session_and_stall(place, keeper):
         def lower():
             os.nice(3)
             os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
-            os.setpriority(which=os.PRIO_PROCESS, who=0, priority=4)
+            os.setpriority(which=os.PRIO_PROCESS, who=0, priority=19)
             try:
                 os.nice("much")
             except TypeError:
@@ -147,10 +147,33 @@ def test_who_changed_a_threads_priority_is_in_session_and_stall(place, keeper):
     assert [(one.call, one.line - first) for one in session.priority_changes] == [
         ("os.nice(3)", 1),
         (f"os.sched_setaffinity(0, [{core}])", 2),
-        ("os.setpriority(which=0, who=0, priority=4)", 3),
+        ("os.setpriority(which=0, who=0, priority=19)", 3),
     ]
     assert {(one.function, one.file, one.tid) for one in session.priority_changes} == {
         ("lower", str(program), tid)
     }
     [stall] = [one for one in place.stalls() if is_block(one)]
-    assert (stall.surroundings.nice, stall.surroundings.policy, stall.surroundings.cores) == (4, "other", 1)
+    assert (stall.surroundings.nice, stall.surroundings.policy, stall.surroundings.cores) == (19, "other", 1)
+
+
+def test_changes_of_the_parent_are_not_its_childs(place):
+    program = place.program(
+        """
+        async def main():
+            await asyncio.sleep(0)
+            os.nice(1)
+
+        asyncio.run(main())
+        child = os.fork()
+        if child == 0:
+            stall("child")
+            sys.exit()
+        os.wait()
+        print(child)
+        """,
+        prelude=PRELUDE + PATIENT_FORKS,
+    )
+    child = int(place.run(program).stdout)
+    changes = {pid: len(session.priority_changes) for pid, session in place.sessions().items()}
+    assert changes.pop(child) == 0
+    assert [*changes.values()] == [1]

@@ -25,7 +25,7 @@ def load():
         parse("a,b")
 
 def hang():
-    time.sleep(0.3)
+    time.sleep(0.3)  # the stall: it is sampled before it is killed
     print("in it", flush=True)
     time.sleep({sleep})
 

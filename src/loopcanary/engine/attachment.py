@@ -100,6 +100,9 @@ def _note_ends(native: Native) -> None:
 
 def _note_priorities(native: Native, facts_changed: Callable[[], object]) -> None:
     """From now on who changes how a thread is scheduled is noted. Idempotent."""
+    if _News.process != os.getpid():  # a child begins anew: its threads are others
+        _News.process = os.getpid()
+        priority_changes.clear()
     _News.facts_changed = facts_changed
     for name in _PRIORITIES:
         _patch(name, lambda original: native.followed(original, _noting(original.__name__)))
@@ -109,6 +112,8 @@ class _News:
     """Who is to know that `priority_changes` has one more; None while no engine runs."""
 
     facts_changed: Callable[[], object] | None = None
+    process = 0
+    """Whose changes they are."""
 
 
 def _noting(name: str) -> Callable[..., None]:
