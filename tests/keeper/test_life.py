@@ -20,7 +20,7 @@ from loopcanary.assembly.keeper.program import KEEPER, FlightLife
 from loopcanary.assembly.keeper.stations import KeptStations
 from loopcanary.assembly.store import open_store
 from loopcanary.config import settings_as_environment
-from loopcanary.flight import FlightFile
+from loopcanary.flight import FlightFile, hold_lock
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import ProcessState, SectionKind, SlotState, TakenBy
 from loopcanary.model import Config, Issue, Session, SessionEnd, Stall, StallEvidence, StallState
@@ -363,3 +363,20 @@ def test_the_log_file_has_what_ended_before_a_keeper_came(program: Program, tmp_
     program.life.finish(NOW)
     assert (tmp_path / "log").read_text().count("s1-1") == 1
     assert len(program.stored()) == 1
+
+
+def test_what_ended_unseen_is_taken_in_by_one_process(program: Program):
+    def is_refused_to_others(issue: Issue) -> Issue:
+        with hold_lock(program.path) as is_free:
+            told.append(is_free)
+        return issue
+
+    told: list[bool] = []
+    program.interceptors.append(is_refused_to_others)
+    add(program, stall(serial=1))
+    end(program, NOW)
+    with hold_lock(program.path):
+        program.life.finish(NOW)
+    assert (program.stored(), program.removed, told) == ([], 0, [])
+    program.life.finish(NOW)
+    assert (len(program.stored()), program.removed, told) == (1, 1, [False])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary import diagnosis, flight
@@ -107,6 +108,15 @@ class FlightLife:
         return _soonest(due_ns, traces_ns, text_ns)
 
     def finish(self, now_ns: int) -> None:
+        if self.pid is not None:
+            self._finish(now_ns)
+            return
+        # It was dead before we came: our status does not keep commands from taking it in.
+        with flight.hold_lock(Path(self._file.name)) as is_ours:
+            if is_ours:
+                self._finish(now_ns)
+
+    def _finish(self, now_ns: int) -> None:
         header = self._file.header
         if self._ended_ns is not None or header.taken_by is not TakenBy.KEEPER or self._glances.is_closed():
             return
