@@ -5,6 +5,7 @@
 #include "core/answers/answers.h"
 #include "core/host/kept_file.h"
 #include "core/start/start.h"
+#include "module/keeper/errands.h"
 
 lc_agent lc_the_agent;
 
@@ -119,6 +120,7 @@ static bool open_parts(lc_agent *agent, const char *path, const char *checkpoint
     }
     lc_courier_open(&agent->courier, &agent->flight);
     agent->watchdog.courier = &agent->courier;
+    agent->watchdog.run_errand = lc_errand_run;
     return true;
 }
 

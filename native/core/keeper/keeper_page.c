@@ -152,3 +152,12 @@ int lc_keeper_page_set_closed(const lc_keeper_page *page)
     }
     return error;
 }
+
+int lc_keeper_page_errand(const lc_keeper_page *page)
+{
+    uint32_t errands;
+    const uint64_t at = offsetof(lc_keeper, errands);
+    const int error = read_at(page, page->at + at, &errands, sizeof errands);
+    errands++;
+    return error ? error : write_at(page, at, &errands, sizeof errands);
+}

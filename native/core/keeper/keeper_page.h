@@ -34,5 +34,7 @@ int lc_keeper_page_beat(const lc_keeper_page *page, uint64_t now_ns);
 int lc_keeper_page_say(const lc_keeper_page *page, const char *text, size_t bytes);
 /* The end of the process is stored, and all texts were put; rings. */
 int lc_keeper_page_set_closed(const lc_keeper_page *page);
+/* A command's, not the keeper's: it has put an errand beside the file. */
+int lc_keeper_page_errand(const lc_keeper_page *page);
 
 #endif

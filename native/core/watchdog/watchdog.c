@@ -143,17 +143,33 @@ static void count_own_time(lc_watchdog *w)
     }
 }
 
+/* Errands come to what works: one that is parked is not woken for them. Answers when it wants to look again. */
+static uint64_t look_at_errands(lc_watchdog *w, uint64_t now_ns)
+{
+    const uint32_t errands = atomic_load_explicit(&w->flight->keeper->errands, memory_order_acquire);
+    const uint64_t due_ns = atomic_load(&w->errand_ns);
+    const bool is_due = due_ns != 0 && due_ns <= now_ns;
+    if (w->run_errand != NULL && (is_due || errands != w->errands_seen) && w->run_errand()) {
+        w->errands_seen = errands;
+        uint64_t told_ns = due_ns;
+        (void)(is_due && atomic_compare_exchange_strong(&w->errand_ns, &told_ns, 0));
+        return LC_NO_DEADLINE;
+    }
+    return due_ns != 0 && !is_due ? due_ns : LC_NO_DEADLINE;
+}
+
 /* Until it is to stop; the last look completes what has ended. */
 static void watch(lc_watchdog *w)
 {
     while (lc_life_is(&w->life, LC_LIFE_RUNS)) {
         const uint32_t bell_seen = atomic_load_explicit(&w->bell, memory_order_acquire);
         const uint64_t wanted = lc_watchdog_look(w, lc_now_ns());
-        const uint64_t lively = lc_liveness_look(w, lc_now_ns());
-        const uint64_t deadline = lively < wanted ? lively : wanted;
+        const uint64_t lively = lc_liveness_look(w, lc_now_ns()), due = look_at_errands(w, lc_now_ns());
+        const uint64_t unasked = lively < due ? lively : due;
+        const uint64_t deadline = unasked < wanted ? unasked : wanted;
         if (wanted == LC_NO_DEADLINE) {
             count_own_time(w);
-            park(w, bell_seen, lively);
+            park(w, bell_seen, unasked);
         } else if (!lc_bell_wait(&w->bell, bell_seen, deadline) && lc_now_ns() > deadline + LATE_NS) {
             lc_flight_count(w->flight, LC_COUNTER_watchdog_late, 1);
         }

@@ -70,6 +70,9 @@ typedef struct {
     lc_checkpoint checkpoint;
     lc_feed feed;
     lc_bell life; /* of the thread: thread_life.h */
+    uint32_t errands_seen;
+    bool (*run_errand)(void);/* told, on the watchdog's thread, of an errand (lc_keeper) and at errand_ns; false: told again. May be NULL */
+    _Atomic uint64_t errand_ns; /* 0: at no time */
     bool can_park;
     uint64_t next_serial;
     lc_instant now; /* the clocks at this look */

@@ -8,6 +8,7 @@
 
 #include "module/agent.h"
 #include "module/apart.h"
+#include "module/keeper/errands.h"
 #include "module/quiet_thread.h"
 #include "module/thread_lane.h"
 
@@ -203,4 +204,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int lc_keeper_line_add(PyObject *module) { return PyModule_AddFunctions(module, methods); }
+int lc_keeper_line_add(PyObject *module) { return PyModule_AddFunctions(module, methods) == 0 ? lc_errands_add(module) : -1; }

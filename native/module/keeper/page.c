@@ -76,6 +76,12 @@ static PyObject *set_closed(PyObject *self, PyObject *Py_UNUSED(unused))
     return page == NULL ? NULL : answered(lc_keeper_page_set_closed(page));
 }
 
+static PyObject *errand(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    const lc_keeper_page *page = page_of(self);
+    return page == NULL ? NULL : answered(lc_keeper_page_errand(page));
+}
+
 static PyObject *close_page(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     lc_keeper_page_close(&((keeper_page *)self)->page);
@@ -95,6 +101,7 @@ static PyMethodDef methods[] = {
     {"beat", beat, METH_O, "beat(monotonic_ns): this process serves the file, and has looked."},
     {"say", say, METH_O, "say(text) -> bool: for the program's stderr. False: the one before is not written, or it is too long."},
     {"set_closed", set_closed, METH_NOARGS, "The end of the process is stored, and all texts were put."},
+    {"errand", errand, METH_NOARGS, "A command has put an errand beside the file: module/keeper/errands.h."},
     {"close", close_page, METH_NOARGS, "Gives the file back; idempotent."},
     {NULL, NULL, 0, NULL},
 };

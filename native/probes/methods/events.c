@@ -1,5 +1,8 @@
 /* What calls and returns come in by, and what code objects have of us. */
+#include <unistd.h>
+
 #include "core/methods/calls.h"
+#include "module/agent.h"
 #include "probes/hooks/raised.h"
 #include "probes/hooks/stand_in.h"
 #include "probes/methods/tracer_state.h"
@@ -190,13 +193,38 @@ bool lc_another_profiler_runs(void)
     return thread->c_profilefunc != NULL && thread->c_profilefunc != on_event;
 }
 
-void lc_profile_thread(bool on)
+void lc_profile_thread(void)
 {
-    if (on ? lc_traced_own.calls != NULL && !lc_another_profiler_runs() : PyThreadState_Get()->c_profilefunc == on_event) {
-        PyEval_SetProfile(on ? on_event : NULL, NULL);
+    if (lc_traced_own.calls != NULL && !lc_another_profiler_runs()) {
+        PyEval_SetProfile(on_event, NULL);
+    }
+}
+
+static bool is_watched(uint64_t tid)
+{
+    const lc_flight *flight = &lc_the_agent.flight;
+    const uint64_t used = LC_ACQUIRE(flight->header->sections[LC_SECTION_LANES].used);
+    for (uint64_t i = 0; i < used && i < LC_LANE_COUNT; i++) {
+        const lc_lane *lane = lc_flight_lane(flight, i);
+        if (LC_LOAD(lane->tid) == tid && LC_ACQUIRE(lane->state) != LC_LANE_CLOSED) {
+            return true;
+        }
+    }
+    return tid == (uint64_t)getpid();
+}
+
+void lc_profile_threads(bool on)
+{
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+    for (; thread != NULL; thread = PyThreadState_Next(thread)) {
+        const bool changes = on ? thread->c_profilefunc == NULL && is_watched(thread->native_thread_id) : thread->c_profilefunc == on_event;
+        if (changes && _PyEval_SetProfile(thread, on ? on_event : NULL, NULL) != 0) {
+            PyErr_Clear(); /* an audit hook's */
+        }
     }
 }
 #else
 bool lc_another_profiler_runs(void) { return false; } /* each has its tool id */
-void lc_profile_thread(bool Py_UNUSED(on)) {}
+void lc_profile_thread(void) {}
+void lc_profile_threads(bool Py_UNUSED(on)) {}
 #endif

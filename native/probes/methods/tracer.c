@@ -141,7 +141,7 @@ void lc_calls_thread_is_watched(void)
     if (lc_the_tracer.runs && lc_traced_own.calls == NULL) {
         (void)begin_thread();
         const lc_raised before = lc_raised_take();
-        lc_profile_thread(true);
+        lc_profile_thread();
         lc_raised_put_back(before);
     }
 }
@@ -197,13 +197,13 @@ static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
         errno = error;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
-    lc_profile_thread(true);
+    lc_profile_threads(true);
     return lc_traced_own.calls != NULL ? PyLong_FromUnsignedLongLong(lc_traced_own.calls->mask + 1u) : Py_NewRef(Py_None);
 }
 
 static PyObject *stop_tracing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    lc_profile_thread(false);
+    lc_profile_threads(false);
     for (unsigned i = 0; lc_the_tracer.runs && i < lc_the_tracer.file_count; i++) { /* a forked child's do not run */
         lc_calls_end(&lc_the_tracer.files[i]);
     }

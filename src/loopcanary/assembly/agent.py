@@ -54,6 +54,8 @@ def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
     )
     if config.methods:
         _trace_calls(canary, native)
+    if native is not None:
+        canary.run_errand = lambda: _run_errand(canary, native)
     if native is None:
         say_what_is_missing(config, boundary)
     if notice is not None:
@@ -110,6 +112,12 @@ def _trace_calls(canary: Canary, native: Native | None) -> None:
 
     tracer = CallsTracer(native, canary.config.methods, canary.config.methods_ring)
     canary.calls = EngineCalls(tracer, canary.boundary)
+
+
+def _run_errand(canary: Canary, native: Native) -> None:
+    from loopcanary.assembly.methods.inside import run_errand
+
+    run_errand(canary, native)
 
 
 def _say_nothing(line: str) -> None:

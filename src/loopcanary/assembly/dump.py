@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from dataclasses import replace
@@ -110,21 +111,34 @@ def _lanes(
     process: outside.Process,
 ) -> tuple[str | None, dict[int, tuple[str, LaneSight]], tuple[str, ...]]:
     """Session of the engine in the process, and lanes by thread; the file is the one that it has mapped."""
+    try:
+        path = flight_file_of(process)
+        if path is None:
+            return None, {}, ()
+        with flight.FlightFile.open(path) as opened:
+            session = os.path.basename(path).removesuffix(SUFFIX).split("-", 2)[-1]  # noqa: PTH119
+            return session, _lanes_of(process, opened), ()
+    except outside.OutsideError as error:
+        return None, {}, (str(error),)
+    except (flight.FlightError, OSError) as error:
+        return None, {}, (f"it is watched by loopcanary, but its flight file cannot be read: {error}",)
+
+
+def flight_file_of(process: outside.Process) -> str | None:
+    """Path of the flight file that the process has mapped, as it can be opened from here; None: it has none.
+    FlightError and OSError where it cannot be read; OutsideError where it has no name."""
     for file in mapped_files(mappings(process)):
         if not file.name.endswith(SUFFIX):
             continue
         path = openable(process, file)
         if path is None:
-            return None, {}, ("it is watched by loopcanary, but its flight file has no name any more",)
-        try:
-            with flight.FlightFile.open(path) as opened:
-                if opened.header.pid != process.inner_pid():
-                    continue  # a parent's, seen through a fork
-                session = file.name.removesuffix(SUFFIX).split("-", 2)[-1]
-                return session, _lanes_of(process, opened), ()
-        except (flight.FlightError, OSError) as error:
-            return None, {}, (f"it is watched by loopcanary, but its flight file cannot be read: {error}",)
-    return None, {}, ()
+            raise outside.OutsideError(
+                "it is watched by loopcanary, but its flight file has no name any more"
+            )
+        with flight.FlightFile.open(path) as opened:
+            if opened.header.pid == process.inner_pid():
+                return path  # another is a parent's, seen through a fork
+    return None
 
 
 def _lanes_of(process: outside.Process, file: FlightFile) -> dict[int, tuple[str, LaneSight]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SECTIONS = {
     "Watch": ("run", "attach"),
-    "Look": ("report", "show", "ui", "top", "dump", "health"),
+    "Look": ("report", "show", "ui", "top", "dump", "methods", "health"),
     "Compare": ("diff", "ci"),
     "Send": ("notify", "export", "bundle", "import", "upload"),
     "Care": ("keep", "doctor", "clean"),
@@ -25,6 +25,10 @@ EXAMPLES = {
     "ui": ("loopcanary ui", "loopcanary ui web/.loopcanary worker/.loopcanary --no-browser"),
     "top": ("loopcanary top", "loopcanary top --once --filter shop"),
     "dump": ("loopcanary dump 4711", "loopcanary dump --all 4711"),
+    "methods": (
+        "loopcanary methods 4711 --for 10s",
+        "loopcanary methods 4711 shop requests.adapters --format speedscope -o calls.json",
+    ),
     "health": ("loopcanary health", "loopcanary health --name worker --limit 30s"),
     "diff": (
         "loopcanary diff before/.loopcanary after/.loopcanary",

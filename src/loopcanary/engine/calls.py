@@ -50,6 +50,24 @@ class EngineCalls:
             self._runs = False
             self._boundary.call("methods", self._tracer.stop, keep=True)
 
+    @property
+    def runs(self) -> bool:
+        return self._runs
+
     def counts(self) -> dict[str, int]:
         """Empty where nothing is traced."""
         return self._tracer.counts() if self._runs else {}
+
+
+class AskedCalls(EngineCalls):
+    """Calls that are traced for a while, as a command wants it."""
+
+    def __init__(self, tracer: CallTracer, boundary: Boundary, errand: str, until_ns: int) -> None:
+        """The tracer runs. `errand`: its id; `until_ns`: when it is over if no one says so, monotonic."""
+        super().__init__(tracer, boundary)
+        self._runs = True
+        self.errand = errand
+        self.until_ns = until_ns
+
+    def start(self, backend: Any) -> None:
+        """Of another engine, and not what was asked for."""

@@ -61,7 +61,9 @@ class Canary:
         self.boundary = boundary
         self.tracing = EngineTraces(boundary)
         self.calls: EngineCalls | None = None
-        """None: the settings name no methods."""
+        """None: no methods are traced."""
+        self.run_errand: Callable[[], object] | None = None
+        """What is done when a command has an errand here; on a thread of ours."""
         self.begun_ns = 0
         """When loopcanary's first line ran in this process, monotonic; 0: in the middle of the program."""
         self._native = native
@@ -182,8 +184,15 @@ class Canary:
         self._begin(engine)
         if self.calls is not None:
             self.calls.start(engine.backend)
+        if self._native is not None:
+            self._native.on_errand(self._run_errand)
         if self._native is not None and self.config.startup:
             self.boundary.call("startup", self._note_start, self._native, engine.backend.file)
+
+    def _run_errand(self) -> None:
+        if self.run_errand is not None:
+            run_errand = self.run_errand
+            self._load(lambda: self.boundary.call("errand", run_errand, keep=True))
 
     def _note_start(self, native: Native, file: str | None) -> None:
         """Where the flight file has a name, and this process was not forked."""
@@ -277,6 +286,7 @@ class Canary:
             if self.calls is not None:
                 self.calls.stop()
             if self._native is not None:
+                self._native.on_errand(None)
                 self._native.start_over()
             if self.kept is not None and self.kept.owes_verdicts:
                 self.take_over()

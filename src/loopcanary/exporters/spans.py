@@ -51,9 +51,10 @@ def timeline_of(stall: Stall) -> Timeline:
 
 
 def stretches(stall: Stall) -> Iterator[Stretch]:
-    """The stall from begin to end. One without samples is one stretch that says so."""
+    """The stall from begin to end. One without samples is one stretch that says so, but where traced calls
+    say what there was."""
     spans = timeline_of(stall).spans
-    if not spans:
+    if not spans and stall.calls is None:
         yield Stretch(0, stall.duration_ns, 0, (NO_SAMPLE,), _UNKNOWN)
     for span in spans:
         yield Stretch(

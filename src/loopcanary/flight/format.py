@@ -379,7 +379,7 @@ KEEPER = Layout(
     "lc_keeper",
     f"""
     Q pid beat_ns
-    I bell reserved
+    I bell errands
     Q closed text_number text_bytes
     {8 * SLOT_COUNT}s taken
     {KEEPER_BYTES - KEEPER_TEXT_BYTES - 8 * (6 + SLOT_COUNT)}s room

@@ -1,11 +1,15 @@
-"""The calls that were traced in a stall, as a tree in one list: each row before those inside it."""
+"""Traced calls, in a stall or for a while: as a tree in one list, each row before those inside it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
+
+if TYPE_CHECKING:
+    from loopcanary.model.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +41,29 @@ class TracedCalls:
     """How many shorter rows are not among `rows`."""
     left_out_ns: int = 0
     """What these took by themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadCalls:
+    """What one thread called while `loopcanary methods` had its calls traced."""
+
+    tid: int
+    """As the kernel numbers it in its own namespace."""
+    thread: str
+    loop: str
+    """Kind of its loop; empty: it has none."""
+    calls: TracedCalls | None
+    """None: they were overwritten faster than they could be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What a running program called in a while."""
+
+    session: Session
+    began_wall_ns: int
+    duration_ns: int
+    threads: tuple[ThreadCalls, ...]
+    """Those that were traced and called something."""
+    notices: tuple[str, ...] = ()
+    """What the program says to it, for people."""

@@ -20,6 +20,8 @@ METHODS: Final = ".methods"
 """The same, of the map."""
 START: Final = ".start"
 """The same, of what was noted of the process's start."""
+ERRAND, ANSWER = ".errand", ".answer"
+"""The same, of what `loopcanary methods` wants of the process, and of what came of it."""
 CALLS_FILES: Final = 16
 """The numbers are below this one."""
 NUMBER_MAX: Final = (1 << 20) - 1
@@ -43,9 +45,14 @@ class Method:
 
 def remove_beside(flight: str) -> None:
     """Removes what lies beside the flight file with this path; what is not there is no error."""
-    for suffix in (TRACES, START):
+    for suffix in (TRACES, START, ERRAND, ANSWER):
         with suppress(OSError):
             os.unlink(flight + suffix)  # noqa: PTH108 - pathlib is not loaded for it
+    remove_calls(flight)
+
+
+def remove_calls(flight: str) -> None:
+    """The same of the traced calls alone."""
     if os.path.lexists(flight + METHODS):  # most programs trace no calls
         for number in range(CALLS_FILES):
             with suppress(OSError):

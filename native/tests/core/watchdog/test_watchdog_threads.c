@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "core/keeper/keeper_page.h"
 #include "tests/core/lane/bench_lane.h"
 
 enum { THREADS = 4, ROUNDS = 3000, STALL_EVERY = 50 };
@@ -224,6 +225,33 @@ static void one_without_time_to_stop_goes_on(void)
     stop_watchdog();
 }
 
+static _Atomic int errands;
+static bool no_thread_at_first(void)
+{
+    tell();
+    return atomic_fetch_add(&errands, 1) > 0;
+}
+
+/* Seen by one that works, told again where it could not be run, and once more when it is time. */
+static void errands_are_run(void)
+{
+    lc_keeper_page page;
+    const char *why;
+    s.watchdog.run_errand = no_thread_at_first;
+    s.watchdog.settings.park_ns = LC_NO_DEADLINE;
+    lc_turn_begin(stage_context(&s), lanes[0]);
+    CHECK(lc_watchdog_start(&s.watchdog) == 0 && lc_keeper_page_open(&page, s.path, &why) == 0);
+    CHECK(lc_keeper_page_errand(&page) == 0);
+    wait_to_be_told(noticed[0]);
+    wait_to_be_told(noticed[0]);
+    atomic_store(&s.watchdog.errand_ns, lc_now_ns() + 1000000u);
+    wait_to_be_told(noticed[0]);
+    lc_turn_end(stage_context(&s), lanes[0]);
+    stop_watchdog();
+    CHECK(atomic_load(&errands) == 3 && atomic_load(&s.watchdog.errand_ns) == 0);
+    lc_keeper_page_close(&page);
+}
+
 int main(void)
 {
     CHECK(pipe(disk) == 0 && pipe(noticed) == 0);
@@ -234,6 +262,7 @@ int main(void)
     libraries_take_nothing_from_its_stack();
     only_its_own_faults_reach_it();
     one_without_time_to_stop_goes_on();
+    errands_are_run();
     stage_close(&s);
     return 0;
 }

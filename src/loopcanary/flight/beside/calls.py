@@ -50,11 +50,48 @@ def read_calls(
             calls = CallsFile.of_stall(f"{flight}{CALLS}{number}", clock, evidence)
             if calls is not None:
                 try:
-                    tree = calls.tree(evidence, call_tree)
+                    tree = calls.tree(Window.of_stall(evidence), call_tree)
                 finally:
                     calls.close()
                 return None if tree is None else _named(tree, _methods(flight), owns)
     return None
+
+
+def read_all_calls(
+    flight: str,
+    clock: TickClock,
+    window: Window,
+    call_tree: CallTree,
+    owns: Callable[[str], bool],
+) -> Iterator[tuple[int, TracedCalls | None]]:
+    """What each traced thread called in a window, by the kernel's number of the thread; None where it
+    overwrites its calls faster than they are read. The rest as `read_calls`."""
+    methods = _methods(flight)
+    for number in range(CALLS_FILES):
+        with suppress(FlightError):
+            source = open_source(f"{flight}{CALLS}{number}")
+            try:
+                calls = CallsFile(source, clock)
+                tree = calls.tree(window, call_tree)
+                yield calls.tid, None if tree is None else _named(tree, methods, owns)
+            finally:
+                source.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A part of a thread's time, monotonic."""
+
+    begin_ns: int
+    end_ns: int | None
+    """None: it is not over, or its end was not noted."""
+    last_look_ns: int
+    """Then, at least, it was not over."""
+
+    @classmethod
+    def of_stall(cls, evidence: StallEvidence) -> Window:
+        """From its begin to its end."""
+        return cls(begin_ns=evidence.begin_ns, end_ns=evidence.end_ns, last_look_ns=evidence.last_look_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +151,20 @@ class CallsFile:
         is_over = header["closed_ns"] != 0 and header["closed_ns"] < evidence.begin_ns
         return header["tid"] == evidence.tid and header["opened_ns"] <= until_ns and not is_over
 
-    def tree(self, evidence: StallEvidence, call_tree: CallTree) -> CallsInWindow | None:
-        """The calls in the stall; of one that is not over, up to the last that was written. None where the
+    @property
+    def tid(self) -> int:
+        """The kernel's number of the thread."""
+        return int(self._header()["tid"])
+
+    def tree(self, of: Window, call_tree: CallTree) -> CallsInWindow | None:
+        """The calls in the window; of one that is not over, up to the last that was written. None where the
         thread overwrites them faster than they are read."""
         for share in (0, 16, 2):
             seen = self._look()
             oldest = max(0, seen.written - self._words)
             # From further on, where the thread writes meanwhile.
             first = oldest + (self._words // share if share and oldest else 0)
-            window = self._window(evidence, seen)
+            window = self._window(of, seen)
             answer = call_tree(
                 self._read, first, seen.written, first == 0, seen.opened, seen.depth, window, ROWS_MAX
             )
@@ -144,11 +186,11 @@ class CallsFile:
                 break
         return _Moment(header["written"], header["depth"], opened)
 
-    def _window(self, evidence: StallEvidence, seen: _Moment) -> tuple[int, int]:
-        begin_us = self._us(evidence.begin_ns)
-        if evidence.end_ns is not None:
-            return begin_us, max(begin_us, self._us(evidence.end_ns))
-        last_us = self._us(evidence.last_look_ns)
+    def _window(self, of: Window, seen: _Moment) -> tuple[int, int]:
+        begin_us = self._us(of.begin_ns)
+        if of.end_ns is not None:
+            return begin_us, max(begin_us, self._us(of.end_ns))
+        last_us = self._us(of.last_look_ns)
         if seen.written:
             at = layout.WORDS_OFFSET + (seen.written - 1) % self._words * 8
             word = int.from_bytes(self._source.read(at, 8), "little")

@@ -88,14 +88,18 @@ def method_parts(slow: SlowMethod) -> tuple[Block, ...]:
 
 def calls_parts(stall: Stall) -> tuple[Block, ...]:
     """What the thread called in a stall, the heaviest of it, and whether its samples say the same."""
-    calls = stall.calls or TracedCalls()
+    return tree_of_calls(stall.calls or TracedCalls(), compared_words(stall))
+
+
+def tree_of_calls(calls: TracedCalls, *more: str) -> tuple[Block, ...]:
+    """The heaviest of them; `more`: lines below."""
     kept = heaviest(calls.rows, _CALLS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
     shown = [calls.rows[index] for index in kept]
     rows = tuple(
         TreeRow(_times(row.total_ns, row.self_ns), level, _call_of(row.frame, row.calls, is_open=row.open))
         for row, level in zip(shown, levels([row.depth for row in shown]), strict=True)
     )
-    return _tree("calls", rows, left_out_words(calls, len(shown)), compared_words(stall))
+    return _tree("calls", rows, left_out_words(calls, len(shown)), *more)
 
 
 def _tree(

@@ -1,0 +1,181 @@
+"""Calls of a running program, traced for a while: the side of who asks.
+
+The program is asked by a file beside its flight file and a count in it (native/module/keeper/errands.h), and
+answers by another file. What it notes is read where it lies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from loopcanary import flight, outside
+from loopcanary.assembly import native_module
+from loopcanary.assembly.dump import flight_file_of
+from loopcanary.assembly.store import config_of, paths_of
+from loopcanary.diagnosis.code.ownership import Owner, Ownership
+from loopcanary.flight.beside.calls import Window, read_all_calls
+from loopcanary.model.calls import Recording, ThreadCalls
+from loopcanary.model.method_map import ANSWER, ERRAND
+from loopcanary.model.outside import Unseen
+from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError
+from loopcanary.store.recovery.forensics import session_of
+
+_LOOK_EVERY_S = 0.01
+_GRACE_S = 30.0
+"""How much longer the program traces if this command is killed."""
+_ANSWER_BYTES = 1 << 16
+
+
+def record(
+    pid: int, methods: Sequence[str], seconds: float, timeout_s: float, wait: Callable[[float], object]
+) -> Recording | Unseen:
+    """Has the process trace its calls, and reads them.
+
+    Args:
+        pid: Its number.
+        methods: Which, as the setting `methods` has them.
+        seconds: For how long.
+        timeout_s: How long it may take to begin.
+        wait: Called with `seconds`; what it returns on is the end.
+    """
+    try:
+        process = outside.Process.of(pid)
+        path = flight_file_of(process)
+        if path is None:
+            raise NotReachableError(
+                f"process {pid} is not watched by loopcanary: start it with `loopcanary run` or with"
+                f" LOOPCANARY=1 in its environment, or `loopcanary attach {pid}` (CPython 3.14 or later)"
+            )
+        with flight.FlightFile.open(path) as file, _Errand(process, path) as errand:
+            notices = errand.begin(methods, seconds, timeout_s)
+            began_ns, began_wall_ns = time.monotonic_ns(), time.time_ns()
+            wait(seconds)
+            process.check()
+            now_ns = time.monotonic_ns()
+            return Recording(
+                session=session_of(file.facts(), file.header),
+                began_wall_ns=began_wall_ns,
+                duration_ns=now_ns - began_ns,
+                threads=_threads(file, Window(begin_ns=began_ns, end_ns=now_ns, last_look_ns=now_ns)),
+                notices=notices,
+            )
+    except OutsideError as error:
+        is_refused = isinstance(error, NotReadableError | NotReachableError)
+        return Unseen(why=str(error), is_refused=is_refused, hangs=isinstance(error, HangsError))
+    except (flight.FlightError, OSError) as error:
+        return Unseen(why=f"the flight file of process {pid} cannot be read: {error}", is_refused=True)
+
+
+def _threads(file: flight.FlightFile, window: Window) -> tuple[ThreadCalls, ...]:
+    facts = file.facts()
+    owners = Ownership(paths_of(facts), config_of(facts).concern)
+    lanes = {lane.tid: lane for lane in file.lanes() if lane.closed_ns is None}
+    found = []
+    every = read_all_calls(
+        file.name,
+        file.tick_clock,
+        window,
+        native_module().call_tree,
+        lambda code: owners.of(code) is Owner.OWN,
+    )
+    for tid, calls in every:
+        lane = lanes.get(tid)
+        if calls is None or calls.rows:
+            name = lane.thread_name if lane is not None else ""
+            found.append(
+                ThreadCalls(
+                    tid=tid,
+                    thread=name or ("MainThread" if tid == file.header.pid else f"thread {tid}"),
+                    loop="" if lane is None else lane.loop_kind,
+                    calls=calls,
+                )
+            )
+    return tuple(found)
+
+
+class _Errand:
+    """One errand to one process; its end is said when the block is left."""
+
+    def __init__(self, process: outside.Process, path: str) -> None:
+        """`path`: of the flight file. OutsideError where it is not this user's."""
+        self._process = process
+        self._path = path
+        self._id = secrets.token_hex(8)
+        self._is_begun = False
+        try:
+            self._page = native_module().open_keeper(path)
+        except ImportError as error:
+            raise OutsideError(f"this needs loopcanary's native part, which is not here: {error}") from None
+        except ValueError as error:
+            raise NotReachableError(f"process {process.pid} cannot be asked: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with suppress(OSError):
+            if self._is_begun:
+                self._put({"ends": True})
+            Path(self._path + ANSWER).unlink()
+        self._page.close()
+
+    def begin(self, methods: Sequence[str], seconds: float, timeout_s: float) -> tuple[str, ...]:
+        """Has the process trace; what it says to that. OutsideError: it does not, or not in time."""
+        with suppress(OSError):
+            Path(self._path + ANSWER).unlink()
+        self._is_begun = True
+        self._put({"methods": list(methods), "seconds": seconds + _GRACE_S})
+        answer = self._answer(timeout_s)
+        if answer is None and self._withdrawn():
+            self._is_begun = False
+        elif answer is None:
+            answer = self._answer(timeout_s)
+        pid = self._process.pid
+        if answer is None:
+            raise HangsError(
+                f"process {pid} did not begin within {timeout_s:g} s: nothing that is watched works in it,"
+                f" or it hangs (`loopcanary dump {pid}` shows what it does)"
+            )
+        if "already" in answer:
+            self._is_begun = False
+            chosen = ",".join(map(str, answer["already"]))
+            return (f"it was started with --methods {chosen}, and these are traced",)
+        if answer.get("error"):
+            self._is_begun = False
+            raise NotReachableError(f"process {pid} traces no methods: {answer['error']}")
+        return (str(answer["notice"]),) if answer.get("notice") else ()
+
+    def _put(self, errand: dict[str, Any]) -> None:
+        path = self._path + ERRAND
+        made = Path(f"{path}.{self._id}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(made, flags, 0o600), "w", encoding="utf-8") as file:
+            json.dump({"id": self._id, **errand}, file)
+        made.replace(path)
+        self._page.errand()
+
+    def _withdrawn(self) -> bool:
+        """False: the process has taken it meanwhile."""
+        with suppress(OSError):
+            Path(self._path + ERRAND).unlink()
+            return True
+        return False
+
+    def _answer(self, timeout_s: float) -> dict[str, Any] | None:
+        gives_up = time.monotonic() + timeout_s
+        while time.monotonic() < gives_up:
+            self._process.check()
+            with suppress(OSError, ValueError):
+                with Path(self._path + ANSWER).open("rb") as file:
+                    answer = json.loads(file.read(_ANSWER_BYTES))
+                if isinstance(answer, dict) and answer.get("id") == self._id:
+                    return answer
+            time.sleep(_LOOK_EVERY_S)
+        return None

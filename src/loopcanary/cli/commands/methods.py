@@ -1,0 +1,128 @@
+"""`loopcanary methods`: exact calls of a running program."""
+
+from __future__ import annotations
+
+import sys
+import time
+from io import TextIOWrapper
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from loopcanary.cli.output import STDOUT, opened_output, output_option
+from loopcanary.cli.refusals import BAD_USE, NOTHING_FOUND, refuse
+from loopcanary.cli.words import Number, Word
+from loopcanary.model.outside import Unseen
+
+if TYPE_CHECKING:
+    from loopcanary.document.parts import Document
+    from loopcanary.exporters.formats import Format
+    from loopcanary.model.calls import Recording
+
+_NS = 1_000_000_000
+_LONGEST_S = 3_000.0
+_OWN = ("text", "json")
+
+
+@click.command(short_help="Trace the calls of a running program for a while.")
+@click.argument("pid", type=Number(int, 1), metavar="PID")
+@click.argument("packages", nargs=-1, type=Word(), metavar="[PACKAGE]...")
+@click.option(
+    "--for", "length", metavar="DURATION", type=Word(), default="10s", help="For how long. Default: 10s."
+)
+@click.option(
+    "--format",
+    "form",
+    metavar="FORMAT",
+    default="text",
+    help="text, json, or one of `loopcanary export`. Default: text.",
+)
+@output_option
+@click.option(
+    "--timeout",
+    metavar="DURATION",
+    type=Word(),
+    default="10s",
+    help="Longest wait until it begins. Default: 10s.",
+)
+def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, output: str, timeout: str) -> int:
+    """Trace the calls of a running program for a while: which functions, how often, how long.
+
+    The program must be watched by loopcanary. PACKAGE as in `run --methods`: a package or module, a glob, `.`
+    for the program's own code (the default), with ! before it what is left out. Ctrl-C ends it early, and
+    shows what there is by then.
+    """
+    writer = None if form in _OWN else _writer(form, output)
+    from loopcanary.assembly.methods.asking import record
+
+    chosen = [part for one in packages for part in one.split(",") if part] or ["."]
+    found = record(pid, chosen, _seconds(length, "--for"), _seconds(timeout, "--timeout"), _wait)
+    if isinstance(found, Unseen):
+        refuse(found.why)
+        return BAD_USE if found.is_refused else NOTHING_FOUND
+    for notice in found.notices:
+        click.echo(notice, err=True)
+    return _write(found, form, output, writer)
+
+
+def _seconds(text: str, option: str) -> float:
+    from loopcanary.model.units import format_duration, parse_duration_ns
+
+    try:
+        seconds = parse_duration_ns(text) / _NS
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from error
+    if not 0 < seconds <= _LONGEST_S:
+        most = format_duration(int(_LONGEST_S * _NS))
+        raise click.BadParameter(f"{text} is out of bounds: over 0, and {most} at most", param_hint=option)
+    return seconds
+
+
+def _wait(seconds: float) -> None:
+    """Until then, or until a person has seen enough."""
+    if sys.stderr.isatty():
+        click.echo(f"tracing for {seconds:g} s; Ctrl-C shows what there is by then", err=True)
+    try:
+        time.sleep(seconds)
+    except KeyboardInterrupt:
+        click.echo(err=True)
+
+
+def _writer(form: str, output: str) -> Format:
+    from loopcanary.exporters.formats import find, names
+
+    found = find(form)
+    if found is None:
+        raise click.BadParameter(
+            f"{form!r} is no format: use {', '.join([*_OWN, *names()])}", param_hint="--format"
+        )
+    if output == STDOUT and found.binary and sys.stdout.isatty():
+        raise click.UsageError(f"{form} is no text for a terminal: name a file with --output")
+    return found
+
+
+def _write(recording: Recording, form: str, output: str, writer: Format | None) -> int:
+    if writer is not None:
+        from loopcanary.assembly.methods.exported import exported
+
+        with opened_output(output) as out:
+            writer.write(exported(recording), out)
+        return 0
+    from loopcanary.report.recording import recording_document, render_json
+
+    with opened_output(output) as out:
+        if form == "json":
+            out.write(render_json(recording).encode())
+        else:
+            _show(recording_document(recording), None if output == STDOUT else out)
+    return 0
+
+
+def _show(document: Document, out: IO[bytes] | None) -> None:
+    from loopcanary.cli.screen import Screen
+    from loopcanary.report import text
+
+    file = None if out is None else TextIOWrapper(out, encoding="utf-8")
+    text.show(document, Screen(file))
+    if file is not None:
+        file.detach()
