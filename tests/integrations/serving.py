@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -121,9 +122,10 @@ def assert_told(
 ) -> list[dict[str, Any]]:
     """The report has the expected number of stalls of each place, for their sleep at the line with the
     comment `# function`; others only of a crowded machine, which may not even run the watchdog, or before the
-    first request. `by_name`: the scene
-    is missing, the callback's name is compared. Returns the stalls that were expected."""
+    first request. One that the host kept from running until its handler gave up counts by its scene alone.
+    `by_name`: the scene is missing, the callback's name is compared. Returns the stalls expected."""
     found: dict[Place, list[dict[str, Any]]] = {place: [] for place in expected}
+    starved: Counter[str | None] = Counter()
     for stall in watched.report()["stalls"]:
         name = stall["callback"]["name"] if by_name else stall["scene"]
         function = (stall["culprit"] or {}).get("function")
@@ -132,7 +134,9 @@ def assert_told(
         elif stall["scene"] is not None or stall["loop"] == "thread":
             by_the_host = "host" in admitted(stall, ()) or is_by_the_host(stall) or not stall["samples"]
             assert by_the_host or is_first_import(stall), stall
-    assert {place: len(stalls) for place, stalls in found.items()} == expected
+            starved[name] += by_the_host
+    for place, stalls in found.items():
+        assert 0 <= expected[place] - len(stalls) <= starved[place[0]], place
     for (_, function), stalls in found.items():
         for stall in stalls:
             assert stall["culprit"]["line"] == line_of(program, function)
