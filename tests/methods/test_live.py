@@ -156,6 +156,19 @@ def test_other_tools_get_them(start: Start, tmp_path: Path):
     assert "load x" in (tmp_path / "calls.txt").read_text()
 
 
+def test_a_trace_has_each_call_by_itself(start: Start):
+    done = ask(start(ONE_LOOP), "--for", "300ms", "--timeout", "100s", "--format", "chrome")
+    events = json.loads(done.stdout)["traceEvents"]
+    [track] = [one["tid"] for one in events if one["args"].get("name") == "exact calls"]
+    slices = [one for one in events if one["tid"] == track and one["ph"] == "X"]
+    loads = [one for one in slices if one["name"] == "load"][1:-1]
+    assert loads
+    for load in loads:
+        begin, end = load["ts"], load["ts"] + load["dur"]
+        inside = [one for one in slices if begin <= one["ts"] and one["ts"] + one["dur"] <= end]
+        assert [one["name"] for one in inside if one is not load] == ["parse"] * 3
+
+
 def test_what_is_traced_already_is_shown(start: Start):
     program = start(ONE_LOOP, "--methods", ".")
     done = ask(program, "asyncio", "--for", "300ms", "--timeout", "100s")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from loopcanary.model import Issue, LagIssue, Stall
+from loopcanary.model.calls import TimedCall
 
 
 class Program(NamedTuple):
@@ -29,6 +30,8 @@ class Exported:
     """No stall began before; formats whose times count from a start use it."""
     programs: Mapping[str, Program] = field(default_factory=dict)
     """By session."""
+    each_call: Mapping[str, Sequence[TimedCall]] = field(default_factory=dict)
+    """By stall: its traced calls one by one, where they are known; for formats that show time."""
 
     def program(self, issue: Issue) -> Program:
         return self.programs.get(issue.session) or Program(name=f"pid {issue.pid}")

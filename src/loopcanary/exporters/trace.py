@@ -7,7 +7,7 @@ show what they ran when the stall became a hang.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from loopcanary.exporters.texts import (
     whole,
 )
 from loopcanary.model import Activity, EarlierWork, StackFrame, Stall, Timeline
+from loopcanary.model.calls import TimedCall
 from loopcanary.model.earlier import WorkKind
 from loopcanary.model.timeline import Doing
 from loopcanary.words.waiting import held_words
@@ -88,7 +89,8 @@ def draw(exported: Exported, writer: TraceWriter) -> None:
         if process is None or process.session != stall.session:
             process = _ProcessTracks(stall.session, numbers.pid(stall.pid), numbers, writer)
             writer.process(process.pid, name_of(exported.program(stall).name))
-        process.draw(stall, stall.began_wall_ns - exported.origin_wall_ns)
+        each = exported.each_call.get(stall.id, ())
+        process.draw(stall, stall.began_wall_ns - exported.origin_wall_ns, each)
 
 
 class _TrackNumbers:
@@ -125,13 +127,15 @@ class _ProcessTracks:
         self._rows: dict[str, Track] = {}
         self._until: dict[str, int] = {}
 
-    def draw(self, stall: Stall, begin_ns: int) -> None:
+    def draw(self, stall: Stall, begin_ns: int, each: Sequence[TimedCall]) -> None:
         if self._watched != (stall.thread, stall.loop):
             self._watched, self._rows, self._until = (stall.thread, stall.loop), {}, {}
         own = self._row(stall, "")
         timeline = timeline_of(stall)
         self._writer.slices(own, _stall_and_frames(stall, begin_ns))
-        if calls := _calls(stall, begin_ns):
+        if each:
+            self._writer.slices(self._row(stall, NAME), _each_call(each, begin_ns))
+        elif calls := _calls(stall, begin_ns):
             self._writer.slices(self._row(stall, _CALLS), calls)
         for kind, slices in (
             ("what it did", _doings(timeline, begin_ns)),
@@ -252,6 +256,12 @@ def _calls(stall: Stall, begin_ns: int) -> list[Slice]:
         )
         for call in exact_calls(stall)
     ]
+
+
+def _each_call(each: Sequence[TimedCall], begin_ns: int) -> Iterator[Slice]:
+    for call in each:
+        facts = {"returned": False} if call.is_open else {}
+        yield _frame_slice(call.frame, begin_ns + call.begin_ns, call.length_ns, **facts)
 
 
 def _doings(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:

@@ -44,6 +44,19 @@ class TracedCalls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimedCall:
+    """One call by itself."""
+
+    begin_ns: int
+    """From the begin of the record."""
+    length_ns: int
+    frame: StackFrame
+    """The function."""
+    is_open: bool = False
+    """It had not returned at the end of the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadCalls:
     """What one thread called while `loopcanary methods` had its calls traced."""
 
@@ -54,6 +67,8 @@ class ThreadCalls:
     """Kind of its loop; empty: it has none."""
     calls: TracedCalls | None
     """None: they were overwritten faster than they could be read."""
+    each: tuple[TimedCall, ...] = ()
+    """The same one by one, each before those inside it, where that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from loopcanary.assembly import native_module
 from loopcanary.assembly.dump import flight_file_of
 from loopcanary.assembly.store import config_of, paths_of
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
-from loopcanary.flight.beside.calls import Window, read_all_calls
+from loopcanary.flight.beside.calls import Window, read_all_calls, read_each_call
 from loopcanary.model.calls import Recording, ThreadCalls
 from loopcanary.model.method_map import ANSWER, ERRAND
 from loopcanary.model.outside import Unseen
@@ -34,7 +34,13 @@ _ANSWER_BYTES = 1 << 16
 
 
 def record(
-    pid: int, methods: Sequence[str], seconds: float, timeout_s: float, wait: Callable[[float], object]
+    pid: int,
+    methods: Sequence[str],
+    seconds: float,
+    timeout_s: float,
+    wait: Callable[[float], object],
+    *,
+    each: bool = False,
 ) -> Recording | Unseen:
     """Has the process trace its calls, and reads them.
 
@@ -43,7 +49,8 @@ def record(
         methods: Which, as the setting `methods` has them.
         seconds: For how long.
         timeout_s: How long it may take to begin.
-        wait: Called with `seconds`; what it returns on is the end.
+        wait: Called with `seconds`; when it returns is the end.
+        each: With each call by itself.
     """
     try:
         process = outside.Process.of(pid)
@@ -63,7 +70,7 @@ def record(
                 session=session_of(file.facts(), file.header),
                 began_wall_ns=began_wall_ns,
                 duration_ns=now_ns - began_ns,
-                threads=_threads(file, Window(begin_ns=began_ns, end_ns=now_ns, last_look_ns=now_ns)),
+                threads=_threads(file, Window(begin_ns=began_ns, end_ns=now_ns, last_look_ns=now_ns), each),
                 notices=notices,
             )
     except OutsideError as error:
@@ -73,18 +80,17 @@ def record(
         return Unseen(why=f"the flight file of process {pid} cannot be read: {error}", is_refused=True)
 
 
-def _threads(file: flight.FlightFile, window: Window) -> tuple[ThreadCalls, ...]:
+def _threads(file: flight.FlightFile, window: Window, is_each: bool) -> tuple[ThreadCalls, ...]:
     facts = file.facts()
     owners = Ownership(paths_of(facts), config_of(facts).concern)
+
+    def owns(code: str) -> bool:
+        return owners.of(code) is Owner.OWN
+
+    each = dict(read_each_call(file.name, file.tick_clock, window, owns)) if is_each else {}
     lanes = {lane.tid: lane for lane in file.lanes() if lane.closed_ns is None}
     found = []
-    every = read_all_calls(
-        file.name,
-        file.tick_clock,
-        window,
-        native_module().call_tree,
-        lambda code: owners.of(code) is Owner.OWN,
-    )
+    every = read_all_calls(file.name, file.tick_clock, window, native_module().call_tree, owns)
     for tid, calls in every:
         lane = lanes.get(tid)
         if calls is None or calls.rows:
@@ -95,6 +101,7 @@ def _threads(file: flight.FlightFile, window: Window) -> tuple[ThreadCalls, ...]
                     thread=name or ("MainThread" if tid == file.header.pid else f"thread {tid}"),
                     loop="" if lane is None else lane.loop_kind,
                     calls=calls,
+                    each=tuple(each.get(tid, ())),
                 )
             )
     return tuple(found)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from loopcanary.exporters.source import Exported, Program
 from loopcanary.model import Cause, Ledger, Severity, Stall, StallScope, StallState
-from loopcanary.model.calls import Recording
+from loopcanary.model.calls import Recording, ThreadCalls
 from loopcanary.model.units import format_duration
 
 
@@ -17,8 +17,13 @@ def exported(recording: Recording) -> Exported:
     return Exported(
         stalls=_stalls(recording),
         origin_wall_ns=recording.began_wall_ns,
+        each_call={_id(recording, thread): thread.each for thread in recording.threads},
         programs={session.id: Program(name=session.name, host=session.host, python=session.python)},
     )
+
+
+def _id(recording: Recording, thread: ThreadCalls) -> str:
+    return f"{recording.session.id}-calls-{thread.tid}"
 
 
 def _stalls(recording: Recording) -> Iterator[Stall]:
@@ -26,7 +31,7 @@ def _stalls(recording: Recording) -> Iterator[Stall]:
         if thread.calls is None:
             continue
         yield Stall(
-            id=f"{recording.session.id}-calls-{thread.tid}",
+            id=_id(recording, thread),
             fingerprint="",
             session=recording.session.id,
             pid=recording.session.pid,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _NS = 1_000_000_000
 _LONGEST_S = 3_000.0
 _OWN = ("text", "json")
+_WITH_EACH = ("perfetto", "chrome")
+"""Formats that show time."""
 
 
 @click.command(short_help="Trace the calls of a running program for a while.")
@@ -56,7 +58,9 @@ def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, outp
     from loopcanary.assembly.methods.asking import record
 
     chosen = [part for one in packages for part in one.split(",") if part] or ["."]
-    found = record(pid, chosen, _seconds(length, "--for"), _seconds(timeout, "--timeout"), _wait)
+    found = record(
+        pid, chosen, _seconds(length, "--for"), _seconds(timeout, "--timeout"), _wait, each=form in _WITH_EACH
+    )
     if isinstance(found, Unseen):
         refuse(found.why)
         return BAD_USE if found.is_refused else NOTHING_FOUND

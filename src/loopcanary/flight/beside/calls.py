@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopcanary.flight.beside import calls_format as layout
+from loopcanary.flight.beside.timed_calls import timed_calls
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock, bounded
 from loopcanary.flight.source import ByteSource, open_source
 from loopcanary.model import StackFrame, StallEvidence
-from loopcanary.model.calls import TracedCall, TracedCalls
+from loopcanary.model.calls import TimedCall, TracedCall, TracedCalls
 from loopcanary.model.method_map import CALLS, CALLS_FILES, METHODS, Method, records_in
 
 ROWS_MAX: Final = 200
@@ -74,6 +75,22 @@ def read_all_calls(
                 calls = CallsFile(source, clock)
                 tree = calls.tree(window, call_tree)
                 yield calls.tid, None if tree is None else _named(tree, methods, owns)
+            finally:
+                source.close()
+
+
+def read_each_call(
+    flight: str, clock: TickClock, window: Window, owns: Callable[[str], bool]
+) -> Iterator[tuple[int, list[TimedCall]]]:
+    """Each call of each traced thread in a window, by the kernel's number of the thread. Calls that were
+    overwritten are not there. The rest as `read_calls`."""
+    methods = _methods(flight)
+    for number in range(CALLS_FILES):
+        with suppress(FlightError):
+            source = open_source(f"{flight}{CALLS}{number}")
+            try:
+                calls = CallsFile(source, clock)
+                yield calls.tid, list(calls.each(window, methods, owns))
             finally:
                 source.close()
 
@@ -171,6 +188,32 @@ class CallsFile:
             if self._header()["written"] - self._words <= first:
                 return self._as_tree(answer, self._lost(first, answer[1], window[0]))
         return None
+
+    def each(
+        self, window: Window, methods: dict[int, Method], owns: Callable[[str], bool]
+    ) -> Iterator[TimedCall]:
+        """The calls in a window that is over, each before those inside it."""
+        seen = self._look()
+        first = max(0, seen.written - self._words)
+        words = self._read(first, seen.written - first)
+        gone = max(0, self._header()["written"] - self._words - first)  # overwritten meanwhile
+        opened = [
+            (one["id"], one["us"])
+            for one in (
+                layout.OPEN.read(seen.opened, at) for at in range(0, len(seen.opened), layout.OPEN.size)
+            )
+        ]
+        begin_us, end_us = self._window(window, seen)
+        frames: dict[int, StackFrame] = {}
+        for call in timed_calls(words[8 * gone :], opened, begin_us, end_us):
+            if call.number not in frames:
+                frames[call.number] = _frame(methods.get(call.number), call.number, owns)
+            yield TimedCall(
+                begin_ns=self._ns(call.begin_us - begin_us),
+                length_ns=self._ns(call.end_us - call.begin_us),
+                frame=frames[call.number],
+                is_open=call.is_open,
+            )
 
     def _header(self) -> dict[str, Any]:
         return layout.HEADER.read(self._source.read(0, layout.HEADER.size))
