@@ -175,7 +175,7 @@ class Native(Protocol):
         read: Callable[[int, int], bytes],
         first: int,
         end: int,
-        is_whole: bool,
+        before: int,
         opened: bytes,
         depth: int,
         window: tuple[int, int],

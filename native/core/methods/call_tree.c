@@ -237,8 +237,9 @@ static void push_what_was_open(builder *b)
     for (size_t i = 0; i < b->opened_before; i++) {
         push(b, (uint32_t)w->opened[i].id & LC_CALLS_ID_MAX, w->opened[i].us);
     }
+    const uint64_t since_us = w->before == LC_BEFORE_READ ? w->begin_us : b->tree->first_us;
     for (uint32_t i = b->unmatched_count; i > 0; i--) {
-        push(b, b->unmatched[i - 1u], b->tree->first_us);
+        push(b, b->unmatched[i - 1u], since_us);
     }
 }
 
@@ -292,7 +293,7 @@ static bool grow_tree(builder *b, chunk *c)
 
 static bool build(builder *b, chunk *c)
 {
-    return note_first(b, c) && (b->window->is_whole || find_unmatched(b, c)) && grow_tree(b, c);
+    return note_first(b, c) && (b->window->before == LC_BEFORE_NONE || find_unmatched(b, c)) && grow_tree(b, c);
 }
 
 bool lc_call_tree_build(const lc_calls_window *window, lc_call_tree *tree)

@@ -18,6 +18,13 @@ enum {
 };
 #define LC_NO_NODE UINT32_MAX
 
+/* What is known of the words before the first. */
+typedef enum {
+    LC_BEFORE_LOST = 0, /* they were overwritten: a call that ends without a beginning is as old as the first word, at least */
+    LC_BEFORE_NONE = 1, /* there are none: each call that ends has begun in them */
+    LC_BEFORE_READ = 2, /* they were read, up to the window's begin: such a call began before it */
+} lc_words_before;
+
 typedef struct {
     uint32_t id;
     uint32_t parent; /* an earlier node; LC_NO_NODE */
@@ -33,8 +40,8 @@ typedef struct {
     bool (*fetch)(void *context, uint64_t from, uint64_t *into, size_t count);
     void *context;
     uint64_t first, end;        /* numbers of words, `end` not among them */
-    bool is_whole;              /* no word was overwritten: each call that ends has begun in them */
-    const lc_open_call *opened; /* the open calls after the last word, outermost first; not needed where is_whole */
+    lc_words_before before;
+    const lc_open_call *opened; /* the open calls after the last word, outermost first; not needed where there are none before */
     size_t opened_count;
     uint64_t depth; /* how many there are, with those that are not noted */
     uint64_t begin_us, end_us; /* the window */

@@ -51,20 +51,20 @@ PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t opened_bytes;
     unsigned long long first, end, depth, begin_us, end_us;
     unsigned int most;
-    int is_whole;
-    if (!PyArg_ParseTuple(args, "OKKpy#K(KK)I", &read, &first, &end, &is_whole, &opened, &opened_bytes, &depth,
+    int before;
+    if (!PyArg_ParseTuple(args, "OKKiy#K(KK)I", &read, &first, &end, &before, &opened, &opened_bytes, &depth,
                           &begin_us, &end_us, &most)) {
         return NULL;
     }
     lc_open_call calls[LC_CALLS_OPEN_MAX];
     const size_t count = (size_t)opened_bytes / sizeof *calls;
-    if (first > end || count > LC_CALLS_OPEN_MAX) {
-        PyErr_SetString(PyExc_ValueError, "call_tree(): no such words, or too many open calls");
+    if (first > end || count > LC_CALLS_OPEN_MAX || before < LC_BEFORE_LOST || before > LC_BEFORE_READ) {
+        PyErr_SetString(PyExc_ValueError, "call_tree(): no such words, too many open calls, or no lc_words_before");
         return NULL;
     }
     memcpy(calls, opened, count * sizeof *calls);
     reader r = {.read = read};
-    const lc_calls_window window = {fetch, &r, first, end, is_whole != 0, calls, count, depth, begin_us, end_us};
+    const lc_calls_window window = {fetch, &r, first, end, (lc_words_before)before, calls, count, depth, begin_us, end_us};
     lc_call_tree tree;
     uint64_t left_out_rows = 0, left_out_us = 0;
     r.thread = PyEval_SaveThread();

@@ -65,8 +65,7 @@ class ThreadCalls:
     thread: str
     loop: str
     """Kind of its loop; empty: it has none."""
-    calls: TracedCalls | None
-    """None: they were overwritten faster than they could be read."""
+    calls: TracedCalls
     each: tuple[TimedCall, ...] = ()
     """The same one by one, each before those inside it, where that was asked for."""
 

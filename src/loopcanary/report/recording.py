@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from loopcanary.document.makers import NOTHING, dim, line, strong
-from loopcanary.document.parts import Block, Document, Piece, Tone
+from loopcanary.document.parts import Block, Document
 from loopcanary.model.calls import Recording, ThreadCalls
 from loopcanary.model.units import format_duration
 from loopcanary.report.kinds.traced import tree_of_calls
@@ -14,7 +14,6 @@ from loopcanary.wire import Json, time_to_text, to_wire
 from loopcanary.words.text import printable
 
 SCHEMA = 1
-TOO_FAST = "its calls were overwritten faster than they could be read"
 NOTHING_CALLED = "none of the chosen functions was called"
 
 
@@ -33,10 +32,7 @@ def _blocks(recording: Recording) -> Iterator[Block]:
     for thread in recording.threads:
         yield NOTHING
         yield line(strong(thread_words(thread)))
-        if thread.calls is None:
-            yield line(Piece(TOO_FAST, Tone.WARN))
-        else:
-            yield from tree_of_calls(thread.calls)
+        yield from tree_of_calls(thread.calls)
 
 
 def thread_words(thread: ThreadCalls) -> str:
@@ -63,7 +59,7 @@ def _to_dict(recording: Recording) -> Json:
                 "tid": thread.tid,
                 "thread": thread.thread,
                 "loop": thread.loop or None,
-                "calls": None if thread.calls is None else to_wire(thread.calls),
+                "calls": to_wire(thread.calls),
             }
             for thread in recording.threads
         ],

@@ -11,7 +11,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +20,8 @@ from loopcanary.assembly import native_module
 from loopcanary.assembly.dump import flight_file_of
 from loopcanary.assembly.store import config_of, paths_of
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
-from loopcanary.flight.beside.calls import Window, read_all_calls, read_each_call
+from loopcanary.flight.beside.calls import Window, read_each_call
+from loopcanary.flight.beside.merged_calls import CallsFollowed
 from loopcanary.model.calls import Recording, ThreadCalls
 from loopcanary.model.method_map import ANSWER, ERRAND
 from loopcanary.model.outside import Unseen
@@ -28,6 +29,8 @@ from loopcanary.outside.errors import HangsError, NotReachableError, NotReadable
 from loopcanary.store.recovery.forensics import session_of
 
 _LOOK_EVERY_S = 0.01
+_LOOK_AGAIN_S = 0.1
+"""A thread that calls all the time has room for the calls of some 0.3 s."""
 _GRACE_S = 30.0
 """How much longer the program traces if this command is killed."""
 _ANSWER_BYTES = 1 << 16
@@ -38,7 +41,7 @@ def record(
     methods: Sequence[str],
     seconds: float,
     timeout_s: float,
-    wait: Callable[[float], object],
+    wait: Callable[[float], bool],
     *,
     each: bool = False,
 ) -> Recording | Unseen:
@@ -49,7 +52,7 @@ def record(
         methods: Which, as the setting `methods` has them.
         seconds: For how long.
         timeout_s: How long it may take to begin.
-        wait: Called with `seconds`; when it returns is the end.
+        wait: Waits for so many seconds, again and again; False: that is enough.
         each: With each call by itself.
     """
     try:
@@ -63,14 +66,16 @@ def record(
         with flight.FlightFile.open(path) as file, _Errand(process, path) as errand:
             notices = errand.begin(methods, seconds, timeout_s)
             began_ns, began_wall_ns = time.monotonic_ns(), time.time_ns()
-            wait(seconds)
-            process.check()
-            now_ns = time.monotonic_ns()
+            with closing(_followed(file, began_ns)) as followed:
+                end_ns = _follow(followed, began_ns + int(seconds * 1e9), wait)
+                process.check()
+                window = Window(begin_ns=began_ns, end_ns=end_ns, last_look_ns=end_ns)
+                threads = _threads(file, followed, window, each)
             return Recording(
                 session=session_of(file.facts(), file.header),
                 began_wall_ns=began_wall_ns,
-                duration_ns=now_ns - began_ns,
-                threads=_threads(file, Window(begin_ns=began_ns, end_ns=now_ns, last_look_ns=now_ns), each),
+                duration_ns=end_ns - began_ns,
+                threads=threads,
                 notices=notices,
             )
     except OutsideError as error:
@@ -80,7 +85,24 @@ def record(
         return Unseen(why=f"the flight file of process {pid} cannot be read: {error}", is_refused=True)
 
 
-def _threads(file: flight.FlightFile, window: Window, is_each: bool) -> tuple[ThreadCalls, ...]:
+def _follow(followed: CallsFollowed, until_ns: int, wait: Callable[[float], bool]) -> int:
+    """When it was over."""
+    goes_on = True
+    while True:
+        now_ns = time.monotonic_ns()
+        followed.look(now_ns)
+        if now_ns >= until_ns or not goes_on:
+            return now_ns
+        goes_on = wait(min(_LOOK_AGAIN_S, (until_ns - now_ns) / 1e9))
+
+
+def _followed(file: flight.FlightFile, begin_ns: int) -> CallsFollowed:
+    return CallsFollowed(file.name, file.tick_clock, native_module().call_tree, begin_ns)
+
+
+def _threads(
+    file: flight.FlightFile, followed: CallsFollowed, window: Window, is_each: bool
+) -> tuple[ThreadCalls, ...]:
     facts = file.facts()
     owners = Ownership(paths_of(facts), config_of(facts).concern)
 
@@ -88,23 +110,18 @@ def _threads(file: flight.FlightFile, window: Window, is_each: bool) -> tuple[Th
         return owners.of(code) is Owner.OWN
 
     each = dict(read_each_call(file.name, file.tick_clock, window, owns)) if is_each else {}
-    lanes = {lane.tid: lane for lane in file.lanes() if lane.closed_ns is None}
-    found = []
-    every = read_all_calls(file.name, file.tick_clock, window, native_module().call_tree, owns)
-    for tid, calls in every:
-        lane = lanes.get(tid)
-        if calls is None or calls.rows:
-            name = lane.thread_name if lane is not None else ""
-            found.append(
-                ThreadCalls(
-                    tid=tid,
-                    thread=name or ("MainThread" if tid == file.header.pid else f"thread {tid}"),
-                    loop="" if lane is None else lane.loop_kind,
-                    calls=calls,
-                    each=tuple(each.get(tid, ())),
-                )
-            )
-    return tuple(found)
+    lanes = {lane.tid: lane for lane in file.lanes()}
+    return tuple(
+        ThreadCalls(
+            tid=tid,
+            thread=(lanes[tid].thread_name if tid in lanes else "")
+            or ("MainThread" if tid == file.header.pid else f"thread {tid}"),
+            loop=lanes[tid].loop_kind if tid in lanes else "",
+            calls=calls,
+            each=tuple(each.get(tid, ())),
+        )
+        for tid, calls in followed.threads(owns)
+    )
 
 
 class _Errand:

@@ -28,8 +28,6 @@ def _id(recording: Recording, thread: ThreadCalls) -> str:
 
 def _stalls(recording: Recording) -> Iterator[Stall]:
     for thread in recording.threads:
-        if thread.calls is None:
-            continue
         yield Stall(
             id=_id(recording, thread),
             fingerprint="",

@@ -58,6 +58,8 @@ def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, outp
     from loopcanary.assembly.methods.asking import record
 
     chosen = [part for one in packages for part in one.split(",") if part] or ["."]
+    if sys.stderr.isatty():
+        click.echo("tracing; Ctrl-C shows what there is by then", err=True)
     found = record(
         pid, chosen, _seconds(length, "--for"), _seconds(timeout, "--timeout"), _wait, each=form in _WITH_EACH
     )
@@ -82,14 +84,14 @@ def _seconds(text: str, option: str) -> float:
     return seconds
 
 
-def _wait(seconds: float) -> None:
-    """Until then, or until a person has seen enough."""
-    if sys.stderr.isatty():
-        click.echo(f"tracing for {seconds:g} s; Ctrl-C shows what there is by then", err=True)
+def _wait(seconds: float) -> bool:
+    """False: a person has seen enough."""
     try:
         time.sleep(seconds)
     except KeyboardInterrupt:
         click.echo(err=True)
+        return False
+    return True
 
 
 def _writer(form: str, output: str) -> Format:

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from loopcanary.flight.beside import calls_format as layout
 from loopcanary.flight.beside.timed_calls import timed_calls
@@ -24,7 +24,11 @@ from loopcanary.model.method_map import CALLS, CALLS_FILES, METHODS, Method, rec
 ROWS_MAX: Final = 200
 """The longest rows of a tree that are kept."""
 _LOOKS: Final = 5
+_SHARES: Final = (0, 16, 2)
+"""What is left out of a file at a first, second and third try, while its thread overwrites it: 1/16, 1/2."""
 _MAP_BYTES_MAX: Final = 64 << 20
+_LOST, _NONE, _READ = 0, 1, 2
+"""lc_words_before (native/core/methods/call_tree.h)."""
 
 CallTree = Callable[..., tuple[Sequence[tuple[int, int, int, int, int, bool]], int, int, int]]
 """The extension's `call_tree`."""
@@ -54,29 +58,8 @@ def read_calls(
                     tree = calls.tree(Window.of_stall(evidence), call_tree)
                 finally:
                     calls.close()
-                return None if tree is None else _named(tree, _methods(flight), owns)
+                return None if tree is None else _named(tree, methods_of(flight), owns)
     return None
-
-
-def read_all_calls(
-    flight: str,
-    clock: TickClock,
-    window: Window,
-    call_tree: CallTree,
-    owns: Callable[[str], bool],
-) -> Iterator[tuple[int, TracedCalls | None]]:
-    """What each traced thread called in a window, by the kernel's number of the thread; None where it
-    overwrites its calls faster than they are read. The rest as `read_calls`."""
-    methods = _methods(flight)
-    for number in range(CALLS_FILES):
-        with suppress(FlightError):
-            source = open_source(f"{flight}{CALLS}{number}")
-            try:
-                calls = CallsFile(source, clock)
-                tree = calls.tree(window, call_tree)
-                yield calls.tid, None if tree is None else _named(tree, methods, owns)
-            finally:
-                source.close()
 
 
 def read_each_call(
@@ -84,13 +67,13 @@ def read_each_call(
 ) -> Iterator[tuple[int, list[TimedCall]]]:
     """Each call of each traced thread in a window, by the kernel's number of the thread. Calls that were
     overwritten are not there. The rest as `read_calls`."""
-    methods = _methods(flight)
+    methods = methods_of(flight)
     for number in range(CALLS_FILES):
         with suppress(FlightError):
             source = open_source(f"{flight}{CALLS}{number}")
             try:
                 calls = CallsFile(source, clock)
-                yield calls.tid, list(calls.each(window, methods, owns))
+                yield calls.owner[0], list(calls.each(window, methods, owns))
             finally:
                 source.close()
 
@@ -109,6 +92,14 @@ class Window:
     def of_stall(cls, evidence: StallEvidence) -> Window:
         """From its begin to its end."""
         return cls(begin_ns=evidence.begin_ns, end_ns=evidence.end_ns, last_look_ns=evidence.last_look_ns)
+
+
+class Progress(NamedTuple):
+    """How far a thread's calls were read."""
+
+    words: int
+    us: int
+    """The file's time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,25 +160,60 @@ class CallsFile:
         return header["tid"] == evidence.tid and header["opened_ns"] <= until_ns and not is_over
 
     @property
-    def tid(self) -> int:
-        """The kernel's number of the thread."""
-        return int(self._header()["tid"])
+    def owner(self) -> tuple[int, int]:
+        """The kernel's number of the thread, and since when, monotonic: a file is another's after it."""
+        header = self._header()
+        return header["tid"], header["opened_ns"]
 
     def tree(self, of: Window, call_tree: CallTree) -> CallsInWindow | None:
         """The calls in the window; of one that is not over, up to the last that was written. None where the
         thread overwrites them faster than they are read."""
-        for share in (0, 16, 2):
+        for share in _SHARES:
             seen = self._look()
             oldest = max(0, seen.written - self._words)
             # From further on, where the thread writes meanwhile.
             first = oldest + (self._words // share if share and oldest else 0)
             window = self._window(of, seen)
             answer = call_tree(
-                self._read, first, seen.written, first == 0, seen.opened, seen.depth, window, ROWS_MAX
+                self._read, first, seen.written, _before(first), seen.opened, seen.depth, window, ROWS_MAX
             )
             if self._header()["written"] - self._words <= first:
                 return self._as_tree(answer, self._lost(first, answer[1], window[0]))
         return None
+
+    def progress(self, now_ns: int) -> Progress:
+        """All that was written until now counts as read."""
+        written = self._header()["written"]
+        return Progress(written, self._us(now_ns))
+
+    def tree_since(
+        self, before: Progress, now_ns: int, call_tree: CallTree, rows: int
+    ) -> tuple[CallsInWindow, Progress]:
+        """The calls since an earlier look, and how far this one came. What was overwritten between the two is
+        counted, and its time is in no call. `rows`: how many are kept."""
+        written, end_us = before
+        for share in _SHARES:
+            seen = self._look()
+            oldest = max(before.words, seen.written - self._words)
+            first = min(seen.written, oldest + (self._words // share if share else 0))
+            begin_us = before.us if first == before.words else max(before.us, self._time_of(first, before.us))
+            last_us = self._time_of(seen.written - 1, begin_us) if seen.written else 0
+            end_us = max(begin_us, self._us(now_ns), last_us)
+            answer = call_tree(
+                self._read,
+                first,
+                seen.written,
+                _READ if first == before.words else _before(first),
+                seen.opened,
+                seen.depth,
+                (begin_us, end_us),
+                rows,
+            )
+            if self._header()["written"] - self._words <= first:
+                return self._as_tree(answer, first - before.words), Progress(seen.written, end_us)
+            written = seen.written
+        lost = written - before.words
+        return CallsInWindow(rows=(), lost=lost, left_out=0, left_out_ns=0), Progress(written, end_us)
 
     def each(
         self, window: Window, methods: dict[int, Method], owns: Callable[[str], bool]
@@ -207,7 +233,7 @@ class CallsFile:
         frames: dict[int, StackFrame] = {}
         for call in timed_calls(words[8 * gone :], opened, begin_us, end_us):
             if call.number not in frames:
-                frames[call.number] = _frame(methods.get(call.number), call.number, owns)
+                frames[call.number] = frame_of(methods.get(call.number), call.number, owns)
             yield TimedCall(
                 begin_ns=self._ns(call.begin_us - begin_us),
                 length_ns=self._ns(call.end_us - call.begin_us),
@@ -235,10 +261,13 @@ class CallsFile:
             return begin_us, max(begin_us, self._us(of.end_ns))
         last_us = self._us(of.last_look_ns)
         if seen.written:
-            at = layout.WORDS_OFFSET + (seen.written - 1) % self._words * 8
-            word = int.from_bytes(self._source.read(at, 8), "little")
-            last_us = max(last_us, _nearest(word, last_us))
+            last_us = max(last_us, self._time_of(seen.written - 1, last_us))
         return begin_us, max(begin_us, last_us)
+
+    def _time_of(self, number: int, near_us: int) -> int:
+        """When the word of this number was written."""
+        at = layout.WORDS_OFFSET + number % self._words * 8
+        return _nearest(int.from_bytes(self._source.read(at, 8), "little"), near_us)
 
     def _us(self, ns: int) -> int:
         """Microseconds of the file at a monotonic time."""
@@ -280,6 +309,10 @@ class CallsFile:
         )
 
 
+def _before(first: int) -> int:
+    return _LOST if first else _NONE
+
+
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """The header and the open calls at one moment."""
@@ -296,7 +329,7 @@ def _nearest(word: int, near_us: int) -> int:
     return near_us + ahead if ahead <= mask >> 1 else near_us - (mask + 1 - ahead)
 
 
-def _methods(flight: str) -> dict[int, Method]:
+def methods_of(flight: str) -> dict[int, Method]:
     try:
         source = open_source(flight + METHODS)
     except FlightError:
@@ -315,7 +348,7 @@ def _named(tree: CallsInWindow, methods: dict[int, Method], owns: Callable[[str]
     rows = []
     for index, depth in _in_order(inside):
         _, number, calls, total_ns, self_ns, is_open = tree.rows[index]
-        frame = _frame(methods.get(number), number, owns)
+        frame = frame_of(methods.get(number), number, owns)
         rows.append(
             TracedCall(
                 frame=frame, depth=depth, calls=calls, total_ns=total_ns, self_ns=self_ns, open=is_open
@@ -333,7 +366,7 @@ def _in_order(inside: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
         waiting.extend((inner, depth + 1) for inner in reversed(inside.get(index, [])))
 
 
-def _frame(method: Method | None, number: int, owns: Callable[[str], bool]) -> StackFrame:
+def frame_of(method: Method | None, number: int, owns: Callable[[str], bool]) -> StackFrame:
     if method is None:
         return StackFrame(
             function=f"method {number}", qualname=f"method {number}", file="", line=0, in_app=False

@@ -1,0 +1,182 @@
+"""Calls of a running process, read again and again: more than a thread has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from loopcanary.flight.beside.calls import (
+    ROWS_MAX,
+    CallsFile,
+    CallsInWindow,
+    CallTree,
+    Progress,
+    frame_of,
+    methods_of,
+)
+from loopcanary.flight.errors import FlightError
+from loopcanary.flight.header import TickClock
+from loopcanary.flight.source import open_source
+from loopcanary.model.call_tree import heaviest
+from loopcanary.model.calls import TracedCall, TracedCalls
+from loopcanary.model.method_map import CALLS, CALLS_FILES
+
+_ROWS_A_LOOK: Final = 5_000
+_PATHS_MAX: Final = 50_000
+
+
+@dataclass(slots=True)
+class _Row:
+    """All calls by one path."""
+
+    number: int
+    """Of the function."""
+    calls: int = 0
+    total_ns: int = 0
+    self_ns: int = 0
+    inside: dict[int, int] = field(default_factory=dict)
+    """Function to the row of its calls in this one."""
+
+
+class MergedCalls:
+    """The trees of one thread's windows, each of which begins where the one before ended, as one."""
+
+    def __init__(self) -> None:
+        self._rows = [_Row(0)]  # the first is around all others
+        self._opened: set[int] = set()
+        """Rows of which a call goes on into the next window."""
+        self._lost = self._left_out = self._left_out_ns = 0
+
+    def add(self, tree: CallsInWindow) -> None:
+        """The next window's."""
+        opened: set[int] = set()
+        places: list[int | None] = []
+        for around, number, calls, total_ns, self_ns, is_open in tree.rows:
+            outer = 0 if around < 0 else places[around]
+            place = None if outer is None else self._place(outer, number)
+            places.append(place)
+            if place is None:
+                self._left_out += 1
+                self._left_out_ns += self_ns
+                continue
+            row = self._rows[place]
+            row.calls += calls - (place in self._opened)  # one that went on was counted
+            row.total_ns += total_ns
+            row.self_ns += self_ns
+            if is_open:
+                opened.add(place)
+        self._opened = opened
+        self._lost += tree.lost
+        self._left_out += tree.left_out
+        self._left_out_ns += tree.left_out_ns
+
+    def _place(self, outer: int, number: int) -> int | None:
+        inside = self._rows[outer].inside
+        if number not in inside:
+            if len(self._rows) >= _PATHS_MAX:
+                return None
+            inside[number] = len(self._rows)
+            self._rows.append(_Row(number))
+        return inside[number]
+
+    def named(self, flight: str, owns: Callable[[str], bool]) -> TracedCalls:
+        """The longest rows, with the names of the map beside the flight file."""
+        ordered = list(self._in_order())
+        kept = heaviest(
+            ordered, ROWS_MAX, depth=lambda one: one[1], weight=lambda one: self._rows[one[0]].total_ns
+        )
+        methods = methods_of(flight)
+        rows = []
+        for place, depth in (ordered[index] for index in kept):
+            row = self._rows[place]
+            rows.append(
+                TracedCall(
+                    frame=frame_of(methods.get(row.number), row.number, owns),
+                    depth=depth,
+                    calls=row.calls,
+                    total_ns=row.total_ns,
+                    self_ns=row.self_ns,
+                    open=place in self._opened,
+                )
+            )
+        return TracedCalls(
+            rows=tuple(rows),
+            lost=self._lost,
+            left_out=self._left_out + len(ordered) - len(kept),
+            left_out_ns=self._left_out_ns
+            + sum(self._rows[place].self_ns for place, _ in ordered)
+            - sum(row.self_ns for row in rows),
+        )
+
+    def _in_order(self) -> Iterator[tuple[int, int]]:
+        """Each row and its depth, before those inside it."""
+        waiting = [(place, 0) for place in reversed(self._rows[0].inside.values())]
+        while waiting:
+            place, depth = waiting.pop()
+            yield place, depth
+            waiting.extend((inner, depth + 1) for inner in reversed(self._rows[place].inside.values()))
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A file of calls, of one thread."""
+
+    file: CallsFile
+    owner: tuple[int, int]
+    progress: Progress
+    calls: MergedCalls = field(default_factory=MergedCalls)
+
+
+class CallsFollowed:
+    """All traced threads of a process, from now on; a context manager. No file can make it fail."""
+
+    def __init__(self, flight: str, clock: TickClock, call_tree: CallTree, begin_ns: int) -> None:
+        """`flight`: path of the flight file; `clock`: its; `begin_ns`: now, monotonic."""
+        self._flight = flight
+        self._clock = clock
+        self._call_tree = call_tree
+        self._followed: dict[int, _Followed] = {}
+        self._over: list[_Followed] = []
+        """Of threads that have given their file to another."""
+        self._find(begin_ns)
+
+    def look(self, now_ns: int) -> None:
+        """Adds what was called since the last look. Often enough, that threads overwrite little meanwhile."""
+        self._find(None)
+        for one in self._followed.values():
+            with suppress(FlightError):
+                tree, one.progress = one.file.tree_since(one.progress, now_ns, self._call_tree, _ROWS_A_LOOK)
+                one.calls.add(tree)
+
+    def threads(self, owns: Callable[[str], bool]) -> Iterator[tuple[int, TracedCalls]]:
+        """The kernel's number of each thread that called something, and its calls."""
+        for one in (*self._over, *self._followed.values()):
+            calls = one.calls.named(self._flight, owns)
+            if calls.rows or calls.lost:
+                yield one.owner[0], calls
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        for one in (*self._over, *self._followed.values()):
+            one.file.close()
+
+    def _find(self, begin_ns: int | None) -> None:
+        """Takes up threads that have begun to be traced. `begin_ns`: what was called before is not wanted."""
+        for number in range(CALLS_FILES):
+            with suppress(FlightError):
+                before = self._followed.get(number)
+                if before is not None and before.file.owner == before.owner:
+                    continue
+                source = open_source(f"{self._flight}{CALLS}{number}")
+                try:
+                    file = CallsFile(source, self._clock)
+                    progress = Progress(0, 0) if begin_ns is None else file.progress(begin_ns)
+                    followed = _Followed(file, file.owner, progress)
+                except FlightError:
+                    source.close()
+                    raise
+                if before is not None:
+                    self._over.append(self._followed.pop(number))
+                self._followed[number] = followed
