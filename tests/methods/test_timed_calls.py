@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.methods.test_tree import ALL, EACH_ENDS, STEPS, Thread, played
 
-from loopcanary.flight.beside.timed_calls import Timed, timed_calls
+from loopcanary.flight.beside.timed_calls import CallSpan, timed_calls
 
 LONG = 1 << 40
 """A window that has everything."""
 
 
-def timed(thread: Thread, kept: int = ALL, end: int = LONG) -> list[Timed]:
+def timed(thread: Thread, kept: int = ALL, end: int = LONG) -> list[CallSpan]:
     words = thread.words[max(0, len(thread.words) - kept) :]
     return list(timed_calls(struct.pack(f"<{len(words)}Q", *words), thread.stack, -1, end))
 

@@ -94,7 +94,7 @@ class Window:
         return cls(begin_ns=evidence.begin_ns, end_ns=evidence.end_ns, last_look_ns=evidence.last_look_ns)
 
 
-class Progress(NamedTuple):
+class ReadSoFar(NamedTuple):
     """How far a thread's calls were read."""
 
     words: int
@@ -181,14 +181,14 @@ class CallsFile:
                 return self._as_tree(answer, self._lost(first, answer[1], window[0]))
         return None
 
-    def progress(self, now_ns: int) -> Progress:
+    def progress(self, now_ns: int) -> ReadSoFar:
         """All that was written until now counts as read."""
         written = self._header()["written"]
-        return Progress(written, self._us(now_ns))
+        return ReadSoFar(written, self._us(now_ns))
 
     def tree_since(
-        self, before: Progress, now_ns: int, call_tree: CallTree, rows: int
-    ) -> tuple[CallsInWindow, Progress]:
+        self, before: ReadSoFar, now_ns: int, call_tree: CallTree, rows: int
+    ) -> tuple[CallsInWindow, ReadSoFar]:
         """The calls since an earlier look, and how far this one came. What was overwritten between the two is
         counted, and its time is in no call. `rows`: how many are kept."""
         written, end_us = before
@@ -210,10 +210,10 @@ class CallsFile:
                 rows,
             )
             if self._header()["written"] - self._words <= first:
-                return self._as_tree(answer, first - before.words), Progress(seen.written, end_us)
+                return self._as_tree(answer, first - before.words), ReadSoFar(seen.written, end_us)
             written = seen.written
         lost = written - before.words
-        return CallsInWindow(rows=(), lost=lost, left_out=0, left_out_ns=0), Progress(written, end_us)
+        return CallsInWindow(rows=(), lost=lost, left_out=0, left_out_ns=0), ReadSoFar(written, end_us)
 
     def each(
         self, window: Window, methods: dict[int, Method], owns: Callable[[str], bool]

@@ -12,7 +12,7 @@ from loopcanary.flight.beside.calls import (
     CallsFile,
     CallsInWindow,
     CallTree,
-    Progress,
+    ReadSoFar,
     frame_of,
     methods_of,
 )
@@ -125,7 +125,7 @@ class _Followed:
 
     file: CallsFile
     owner: tuple[int, int]
-    progress: Progress
+    progress: ReadSoFar
     calls: MergedCalls = field(default_factory=MergedCalls)
 
 
@@ -172,7 +172,7 @@ class CallsFollowed:
                 source = open_source(f"{self._flight}{CALLS}{number}")
                 try:
                     file = CallsFile(source, self._clock)
-                    progress = Progress(0, 0) if begin_ns is None else file.progress(begin_ns)
+                    progress = ReadSoFar(0, 0) if begin_ns is None else file.progress(begin_ns)
                     followed = _Followed(file, file.owner, progress)
                 except FlightError:
                     source.close()

@@ -13,7 +13,7 @@ _TIME_MASK: Final = (1 << layout.TIME_BITS) - 1
 _NUMBER_MASK: Final = (1 << 63 - layout.TIME_BITS) - 1
 
 
-class Timed(NamedTuple):
+class CallSpan(NamedTuple):
     """A call; times in the file's microseconds."""
 
     begin_us: int
@@ -26,7 +26,7 @@ class Timed(NamedTuple):
 
 def timed_calls(
     words: bytes, opened: Sequence[tuple[int, int]], begin_us: int, end_us: int
-) -> Iterator[Timed]:
+) -> Iterator[CallSpan]:
     """The calls in a window of time, each before those inside it.
 
     Args:
@@ -44,7 +44,7 @@ def timed_calls(
 
 def _calls(
     words: Iterable[int], open_at_end: Sequence[tuple[int, int]], begin_us: int, end_us: int
-) -> Iterator[tuple[int, Timed]]:
+) -> Iterator[tuple[int, CallSpan]]:
     """With a number each, in the order of their begins."""
     opened: list[tuple[int, int, int]] = []  # place in the order, function, begin
     before = 0
@@ -56,14 +56,14 @@ def _calls(
         # Those inside it end with it; and all of them where its begin is gone.
         while opened:
             began, inner, began_us = opened.pop()
-            yield began, Timed(began_us, at_us, inner, False)
+            yield began, CallSpan(began_us, at_us, inner, False)
             if inner == number:
                 break
         else:
             before += 1
-            yield -before, Timed(begin_us, at_us, number, False)
+            yield -before, CallSpan(begin_us, at_us, number, False)
     older = open_at_end[: max(0, len(open_at_end) - len(opened))]
     for depth, (number, began_us) in enumerate(older):
-        yield depth - len(older) - before, Timed(began_us, end_us, number, True)
+        yield depth - len(older) - before, CallSpan(began_us, end_us, number, True)
     for began, number, began_us in opened:
-        yield began, Timed(began_us, end_us, number, True)
+        yield began, CallSpan(began_us, end_us, number, True)
