@@ -305,6 +305,18 @@ _KINDS: dict[str, Any] = {
         identity="loopcanary.tracers.locks.fitting:leak_identity",
         fitted="loopcanary.assembly.locks:fitted_leak",
     ),
+    "finding": Kind(
+        "loopcanary.model:ImportedFinding",
+        words="finding",
+        list_words="findings",
+        lead=f"{_R}.findings:lead",
+        why=f"{_R}.findings:why",
+        evidence="loopcanary.words.findings:of_finding",
+        figures=f"{_R}.findings:figures",
+        parts=f"{_R}.findings:parts",
+        title="loopcanary.words.findings:finding_words",
+        identity="loopcanary.assembly.findings:identity",
+    ),
 }
 
 _CAUSES: dict[str, Any] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.bundles.samples import bundled, members_of, taken
-from tests.store.samples import JANK, KILLED, SESSION, SLOW_METHOD, STALL, STARTUP
+from tests.store.samples import FINDING, JANK, KILLED, SESSION, SLOW_METHOD, STALL, STARTUP
 
 from loopcanary import model
 from loopcanary.bundles import ALL, CLASSES, BundleError, Redactor, load_key
@@ -26,6 +26,7 @@ from loopcanary.model import (
     Culprit,
     FrameFigures,
     IdleLag,
+    ImportedFinding,
     InputLag,
     Jank,
     Session,
@@ -41,7 +42,7 @@ from loopcanary.model.waiting import TargetKind
 
 KEY = b"0123456789abcdef"
 EVERY = tuple(CLASSES)
-ROOTS = (Stall, Jank, InputLag, IdleLag, Startup, SlowMethod, Session, Remark)
+ROOTS = (Stall, Jank, InputLag, IdleLag, Startup, SlowMethod, ImportedFinding, Session, Remark)
 
 
 hints_of = functools.cache(typing.get_type_hints)
@@ -169,7 +170,7 @@ def targets() -> list[Stall]:
 
 def bundle(*classes: str) -> str:
     """All texts of a bundle of every kind of record, redacted so."""
-    issues = [made(kind, id=f"s1-{kind.__name__}", session="s1") for kind in ROOTS[1:6]]
+    issues = [made(kind, id=f"s1-{kind.__name__}", session="s1") for kind in ROOTS[1:7]]
     data = bundled(
         targets(),
         issues,
@@ -217,6 +218,14 @@ def test_redacted_titles_are_made_of_what_is_left() -> None:
     assert slow.title == f"{frame.qualname} took 1.10 s of 1.20 s ({frame.file}:80)"
     assert "load_orders" not in slow.title
     assert "orders.py" not in slow.title
+
+
+def test_a_finding_s_statement_goes_with_any_class() -> None:
+    for one in CLASSES:
+        found = Redactor([one], KEY).issue(replace(FINDING, title="of mary"))
+        assert isinstance(found, ImportedFinding)
+        assert (found.at.sql, found.at.chain, found.at.said) == ("", (), ())
+        assert "mary" not in repr(found)
 
 
 def test_names_that_are_not_redacted_stay() -> None:

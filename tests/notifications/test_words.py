@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.samples import (
+    FINDING,
     HOSTILE,
     IDLE_LAG,
     INPUT_LAG,
@@ -143,7 +144,7 @@ def test_other_issues_say_what_they_are_by_how_much_and_where(found, title, caus
 def test_every_kind_of_issue_has_a_notice():
     """Kinds that join the model join here: their samples are among these."""
     registered = {one.name for one in REGISTRY.of(KINDS)}
-    issues = (*ISSUES, *LOCK_ISSUES)
+    issues = (*ISSUES, *LOCK_ISSUES, FINDING)
     assert {issue.kind.value for issue in issues} == registered - {"stall"}
     for issue in issues:
         notice = told(issue)

@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.report.schema_check import Place, problems
-from tests.report.test_report import NOW, RAW, SCHEMA, as_markdown, as_shown, golden, report_of
+from tests.report.test_report import NOW, RAW, SCHEMA, as_markdown, as_shown, golden, on_screen, report_of
 from tests.store.samples import (
     BEGAN,
+    FINDING,
     HOSTILE,
     IDLE_LAG,
     INPUT_LAG,
@@ -29,9 +30,12 @@ from tests.store.samples import (
 )
 
 from loopcanary.assembly.explanations import why_grouped
+from loopcanary.document.parts import Document
 from loopcanary.model import (
     CallRow,
+    FoundAt,
     IdleLag,
+    ImportedFinding,
     InputLag,
     Jank,
     LagIssue,
@@ -40,6 +44,7 @@ from loopcanary.model import (
     Startup,
 )
 from loopcanary.report import as_json
+from loopcanary.report.issue import issue_blocks
 from loopcanary.report.model import Report, of_bug, of_issue
 from loopcanary.store import Store
 from loopcanary.tracers.judging import lag_fingerprint
@@ -81,10 +86,12 @@ def group_of(store: Store, fingerprint: str = BEHIND.fingerprint) -> Report:
 
 @pytest.mark.parametrize(
     "issue",
-    [BEHIND, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD],
-    ids=["jank", "input", "idle", "startup", "slow-method"],
+    [BEHIND, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD, FINDING],
+    ids=["jank", "input", "idle", "startup", "slow-method", "finding"],
 )
 def test_an_issue_s_page(full: Store, issue: LagIssue) -> None:
+    if issue is FINDING:
+        full.put_issue(issue)
     report = page_of(full, issue)
     golden(f"issue-{issue.kind.value}.txt", as_shown(report))
     golden(f"issue-{issue.kind.value}.md", as_markdown(report))
@@ -146,8 +153,9 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
         (STARTUP, ("kind=startup", "start=cold", "program=shop")),
         (START_IN_TIME, ("kind=startup", "start=warm", "program=shop", "limit=kept")),
         (SLOW_METHOD, ("kind=slow-method", "function=Orders.load_orders", "file=shop/orders.py")),
+        (FINDING, ("kind=finding", "rule=table-scan", "statement=select * from orders where customer = ?")),
     ],
-    ids=["startup", "start in time", "slow-method"],
+    ids=["startup", "start in time", "slow-method", "finding"],
 )
 def test_a_whole_issue_of_a_tracer_is_grouped_by_itself(issue: LagIssue, parts: tuple[str, ...]) -> None:
     own = replace(issue, fingerprint=reported_fingerprint(issue.kind.value, parts[1:]))
@@ -193,9 +201,22 @@ def test_any_issue_has_a_page(
         assert all(isinstance(line, str) and line for line in evidence_of(issue))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=30)
+@given(any_of(ImportedFinding))
+def test_any_finding_has_a_page(finding: ImportedFinding) -> None:
+    shown = on_screen(Document(issue_blocks(finding, None)))
+    assert not RAW.search(shown)
+    assert finding.rule.value in shown
+
+
 def hostile_rows(text: str) -> tuple[CallRow, ...]:
     frame = StackFrame(function=text, qualname=text, file=f"/{text}", line=1, in_app=True)
     return tuple(replace(row, frame=frame) for row in SLOW_METHOD.rows)
+
+
+def hostile_place(text: str) -> FoundAt:
+    lists = {"chain": (text,), "said": (text,)}
+    return FoundAt(file=text, database=text, table=text, sql=text, owner=text, **lists)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -218,6 +239,7 @@ def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
         replace(IDLE_LAG, handler=text, **hostile),
         replace(STARTUP, program=text, phases=(replace(STARTUP.phases[0], name=text),), **hostile),
         replace(SLOW_METHOD, rows=hostile_rows(text), **hostile),
+        replace(FINDING, at=hostile_place(text), **hostile),
     ]
     for issue in issues:
         store.put_issue(issue)

@@ -17,6 +17,8 @@ from loopcanary.model import (
     Culprit,
     Doing,
     EarlierWork,
+    FindingRule,
+    FoundAt,
     FrameFigures,
     FrameSlice,
     GilState,
@@ -25,6 +27,7 @@ from loopcanary.model import (
     Holder,
     IdleFigures,
     IdleLag,
+    ImportedFinding,
     InputFigures,
     InputLag,
     Jank,
@@ -583,6 +586,29 @@ LOCK_LEAK = LockLeak(
 ISSUES = (JANK, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD)
 """One of each kind but those of locks, oldest first."""
 LOCK_ISSUES = (DEADLOCK, LOCK_LEAK)
+FINDING = ImportedFinding(
+    id="s1-finding-9",
+    fingerprint="finding:0123456789ab",
+    title="a query reads the whole table: orders in Orders.load",
+    duration_ns=412 * MS,
+    rule=FindingRule.TABLE_SCAN,
+    at=FoundAt(
+        file="/data/user/0/com.example.shop/cache/orders.tmp",
+        database="/data/user/0/com.example.shop/databases/shop.db",
+        table="orders",
+        sql="select * from orders where customer = 'mary'",
+        owner="com.example.shop.OrdersActivity",
+        chain=("static com.example.shop.Shop.instance", "com.example.shop.OrdersActivity instance"),
+        said=("SCAN TABLE orders",),
+    ),
+    operations=312,
+    repeats=3,
+    size_bytes=40_960,
+    buffer_bytes=120,
+    moved_bytes=37_440,
+    **{**_COMMON, "began_wall_ns": BEGAN + 46 * S, "cause": Cause.UNKNOWN, "stalls": ()},
+)
+"""With all that one may have."""
 
 
 # ---- any value there can be ------------------------------------------------------------------
@@ -620,6 +646,7 @@ _NAMED = {
     "CodeOrigin": st.sampled_from(CodeOrigin),
     "StartKind": st.sampled_from(StartKind),
     "PhaseKind": st.sampled_from(PhaseKind),
+    "FindingRule": st.sampled_from(FindingRule),
 }
 _TYPES = {
     kind.__name__: kind
@@ -627,7 +654,7 @@ _TYPES = {
         *(Blocker, Contributor, Culprit, Holder, KilledBy, Ledger, LoopHealth, Portion, Scheduler),
         *(PriorityChange, StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
-        *(Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls),
+        *(FoundAt, Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls),
         *(Activity, EarlierWork, Pause, ShortWork, Span, Timeline),
     )
 }

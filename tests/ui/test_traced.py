@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.store.samples import (
     BEGAN,
+    FINDING,
+    HOSTILE,
     MS,
     SLOW_METHOD,
     STALL,
@@ -22,7 +24,7 @@ from tests.store.samples import (
 from tests.ui.conftest import client_of, let_in
 from tests.ui.test_http import checked
 
-from loopcanary.model import CallRow, Issue, IssueKind, Phase, PhaseKind, SlowMethod, Startup
+from loopcanary.model import CallRow, FoundAt, Issue, IssueKind, Phase, PhaseKind, SlowMethod, Startup
 from loopcanary.model.calls import TracedCall, TracedCalls
 from loopcanary.model.search import IssueQuery
 from loopcanary.store import Retention, Store
@@ -198,6 +200,17 @@ def test_several_stores_are_one(filled: Store, tmp_path):
     assert page.total == 2
     assert source.totals(IssueQuery(kind=IssueKind.STARTUP)).issues == 2
     other.close()
+
+
+@pytest.mark.parametrize("text", ["select 1", *HOSTILE[:-1]])
+def test_a_finding_has_a_page_with_its_statement(store: Store, text: str):
+    at = FoundAt(file=text, database=text, table=text, sql=text, owner=text, chain=(text,), said=(text,))
+    store.put_issue(replace(FINDING, at=at))
+    answer = let_in(client_of(store)).get("/issue", params={"id": FINDING.id})
+    assert answer.status_code == 200
+    checked(answer.text)
+    assert "held by, from the root on" in answer.text
+    assert text != "select 1" or text in answer.text
 
 
 # ---- the flame graph of exact calls ------------------------------------------------------------

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.samples import BEGAN, ISSUES, JANK, KILLED, SESSION, STALL, any_of
 
-from loopcanary.model import IdleLag, InputLag, Jank, LagIssue, Session, SlowMethod, Stall, Startup
+from loopcanary.model import (
+    IdleLag,
+    ImportedFinding,
+    InputLag,
+    Jank,
+    LagIssue,
+    Session,
+    SlowMethod,
+    Stall,
+    Startup,
+)
 from loopcanary.wire import WireError, from_wire, issue_from_wire, time_from_text, time_to_text, to_wire
 
 
@@ -16,7 +26,16 @@ def test_a_stall_comes_back_from_json_as_it_was(stall: Stall) -> None:
     assert from_wire(Stall, json.loads(json.dumps(to_wire(stall)))) == stall
 
 
-@given(st.one_of(any_of(Jank), any_of(InputLag), any_of(IdleLag), any_of(Startup), any_of(SlowMethod)))
+@given(
+    st.one_of(
+        any_of(Jank),
+        any_of(InputLag),
+        any_of(IdleLag),
+        any_of(Startup),
+        any_of(SlowMethod),
+        any_of(ImportedFinding),
+    )
+)
 def test_an_issue_comes_back_from_json_as_it_was(issue: LagIssue) -> None:
     assert issue_from_wire(json.loads(json.dumps(to_wire(issue)))) == issue
 

@@ -11,22 +11,26 @@ from typing import TYPE_CHECKING
 from loopcanary.diagnosis.code.code_paths import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.importers.call_trees import with_calls
+from loopcanary.importers.findings import finding_of
 from loopcanary.importers.frames import jank_of
 from loopcanary.importers.java import local_ns, wall_ns
 from loopcanary.importers.matrix_rows import is_mapping, methods_of
 from loopcanary.importers.ownership import JavaOwnership
-from loopcanary.importers.sources import Text, streams
+from loopcanary.importers.sources import Text, says_nothing, streams, unquoted
+from loopcanary.importers.starts import start_of
 from loopcanary.importers.verdicts import stall_of
 from loopcanary.model import Session, SessionEnd
 from loopcanary.model.figures.frames import SceneFrames
 from loopcanary.model.figures.traces import TraceFigures
-from loopcanary.protocols.imports import SeenFrames
+from loopcanary.protocols.imports import Blocked, SeenFinding, SeenFrames, SeenStart
 from loopcanary.registry import IMPORTERS, REGISTRY
 from loopcanary.tracers.judging import lag_fingerprint
+from loopcanary.tracers.reported import identity, reported_fingerprint
 from loopcanary.words.android import LOOPER
 
 if TYPE_CHECKING:
-    from loopcanary.protocols.imports import Blocked, CodePlace, Line, TextImporter
+    from loopcanary.model import ImportedFinding, Startup
+    from loopcanary.protocols.imports import CodePlace, Line, Seen, TextImporter
     from loopcanary.store import Intake
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[_-](\d\d)-(\d\d)-(\d\d)", re.ASCII)
@@ -82,6 +86,8 @@ class TextIntake:
                 count += 1
                 if isinstance(seen, SeenFrames):
                     self._add_frames(seen, text, near_ns)
+                elif not isinstance(seen, Blocked):
+                    self._add_other(seen, text, near_ns)
                 elif seen.calls:
                     began_ns = _began(seen, text, near_ns)
                     kept = replace(seen, began_wall_ns=began_ns, lines=())  # not the text: there may be many
@@ -92,12 +98,16 @@ class TextIntake:
         if not count:
             self.empty.append(text.name)
             return 0
-        left = [number for number, line in enumerate(text.lines, 1) if number not in known and line.strip()]
+        left = [
+            number
+            for number, line in enumerate(text.lines, 1)
+            if number not in known and not says_nothing(line)
+        ]
         if left:
             self.unread.append(Unread(text.name, left))
         return count
 
-    def _found(self, lines: Sequence[Line], near_ns: int) -> Iterator[Blocked | SeenFrames]:
+    def _found(self, lines: Sequence[Line], near_ns: int) -> Iterator[Seen]:
         for importer in self._importers:
             yield from importer.find(lines, near_wall_ns=near_ns)
 
@@ -143,7 +153,22 @@ class TextIntake:
         self._frames[key] = scene if known is None else replace(known, figures=known.figures + scene.figures)
         self.intake.add_issue(replace(jank, fingerprint=lag_fingerprint("jank", LOOPER, None, seen.scene)))
 
-    def _session(self, blocked: Blocked | SeenFrames, began_ns: int, source: str) -> str:
+    def _add_other(self, seen: SeenStart | SeenFinding, text: Text, near_ns: int) -> None:
+        began_ns = _began(seen, text, near_ns)
+        wall_ns = near_ns if began_ns is None else began_ns
+        session = self._session(seen, wall_ns, text.name)
+        content = repr((began_ns, replace(seen, lines=())))
+        issue: ImportedFinding | Startup
+        if isinstance(seen, SeenStart):
+            issue_id = f"{session}-startup-{_digest(content)}"
+            issue = start_of(seen, issue_id=issue_id, session=session, began_wall_ns=wall_ns)
+        else:
+            issue_id = f"{session}-finding-{_digest(content)}"
+            issue = finding_of(seen, self._own, issue_id=issue_id, session=session, began_wall_ns=wall_ns)
+        bug = reported_fingerprint(issue.kind.value, identity(issue))
+        self.intake.add_issue(replace(issue, fingerprint=bug))
+
+    def _session(self, blocked: Seen, began_ns: int, source: str) -> str:
         """The run: of one process, build and device there is one. When it began and ended, no log says."""
         device, end_ns = blocked.device, began_ns + getattr(blocked, "duration_ns", 0)
         same = (device.process, device.version, device.qualifier, device.model, device.android)
@@ -162,9 +187,7 @@ class TextIntake:
         return key
 
 
-def _session_of(
-    key: str, blocked: Blocked | SeenFrames, began_ns: int, *, source: str, now_wall_ns: int
-) -> Session:
+def _session_of(key: str, blocked: Seen, began_ns: int, *, source: str, now_wall_ns: int) -> Session:
     device, tool = blocked.device, blocked.tool
     return Session(
         id=key,
@@ -187,11 +210,11 @@ def _session_of(
     )
 
 
-def _began(seen: Blocked | SeenFrames, text: Text, near_ns: int) -> int | None:
+def _began(seen: Seen, text: Text, near_ns: int) -> int | None:
     """As it says, or as logcat says of its first line."""
     if seen.began_wall_ns is not None or not seen.lines:
         return seen.began_wall_ns
-    return wall_ns(text.lines[seen.lines[0] - 1][:_STAMP_LENGTH], near_ns)
+    return wall_ns(unquoted(text.lines[seen.lines[0] - 1]).lstrip()[:_STAMP_LENGTH], near_ns)
 
 
 def _digest(text: str) -> str:

@@ -94,6 +94,7 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("Phase", NAME="name"),
     **_of("LateFrame", PLAIN="stalls"),
     **_of("Handled", PLAIN="stall", NAME="name"),
+    **_of("FoundAt", PATH="file database", NAME="table owner", NOTE="sql", FREE="chain said"),
     **_of("Remark", NOTE="note"),
 }
 

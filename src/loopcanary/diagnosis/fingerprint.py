@@ -142,7 +142,7 @@ def _top_contributor(stall: Stall) -> tuple[str, ...]:
     return (f"contributor={_plain_name(top.name)}",)
 
 
-def _plain_function(qualname: str) -> str:
+def plain_function(qualname: str) -> str:
     """A qualified name without what differs between versions of Python: comprehensions are frames up to 3.11
     only, and generic functions have one more since 3.12."""
     qualname = _JAVA_NUMBERS.sub("$", qualname)
@@ -161,7 +161,7 @@ def _plain_file(culprit: Culprit | StackFrame, paths: CodePaths) -> str:
 def _place(role: str, culprit: Culprit | StackFrame, paths: CodePaths) -> tuple[str, str]:
     return (
         f"{role}.file={_plain_file(culprit, paths)}",
-        f"{role}.function={_plain_function(culprit.qualname)}",
+        f"{role}.function={plain_function(culprit.qualname)}",
     )
 
 

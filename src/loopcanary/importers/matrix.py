@@ -1,26 +1,36 @@
-"""Issues of Matrix's TraceCanary (Tencent/matrix): as JSON, on one line or many; as `tag[..]type[..];
+"""Issues of Matrix (Tencent/matrix): as JSON, on one line or many, whole or cut; as `tag[..]type[..];
 key[..];content[..]`; as its sample prints them (`ISSUE TAG`, `ISSUE Content`); the rows of a stack alone."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from loopcanary.importers.cut_json import begin_of
 from loopcanary.importers.matrix_issue import seen_in
 from loopcanary.importers.matrix_rows import row_of
-from loopcanary.protocols.imports import Blocked, Line, SeenCall, SeenFrames
+from loopcanary.importers.sources import says_nothing
+from loopcanary.protocols.imports import Blocked, Line, Seen, SeenCall
 
 _MS = 1_000_000
 _JOINED_MAX = 400
 """Lines that one issue is spread over."""
 _ISSUE_MAX = 1 << 20
+_VALUES_MAX = 10_000
+"""Issues on one line."""
 _BUDGET = 64 << 20
 """Characters that are looked at in vain."""
 _LINE_COST = 50
-_PRINTED = re.compile(r"\s*ISSUE (TAG|KEY|Content|Time Stamp): ?(.*)")
+_PRINTED_MAX = 2_000
+"""Lines of an issue that is printed key by key."""
+_PRINTED = re.compile(r"\s*ISSUE (TAG|TYPE|KEY|Content|Time Stamp): ?(.*)")
+_WRAPPED = re.compile(r"tag\[([\w.-]{1,100})\]type\[(\d{1,9}|null)\]", re.ASCII)
+_HEAD = re.compile(r"tag : [\w.-]{1,100}", re.ASCII)
 _FIELD = re.compile(r"\s+([A-Za-z_]{2,40}) : (.*)")
+_PROSE = ("sql", "desc", "detail", "advice")
+"""Of SQLiteLint: any lines may follow."""
 _HAPPENS = re.compile(r".*maybe happens (?:Jankiness|ANR)!? ?\((\d{1,9}) ?ms\).*", re.ASCII)
 _SCENE = re.compile(r"[|*\s]*Scene: (\S{1,300})\s*")
 _FEWEST_ROWS = 2
@@ -31,10 +41,11 @@ class MatrixImporter:
     """See protocols.imports.TextImporter."""
 
     words = (
-        "issues of Matrix's TraceCanary: JSON, text, rows of a stack; names from a methodMapping beside them"
+        "issues of Matrix (trace, io, SQLiteLint, resource): JSON, text, rows of a stack; names from a "
+        "methodMapping beside them"
     )
 
-    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked | SeenFrames]:  # noqa: ARG002
+    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Seen]:  # noqa: ARG002
         reader = _FormReader(lines)
         while reader.at < len(lines):
             yield from reader.step()
@@ -49,11 +60,11 @@ class _FormReader:
         self._budget = _BUDGET
         self.at = 0
 
-    def step(self) -> Iterator[Blocked | SeenFrames]:
+    def step(self) -> Iterator[Seen]:
         text = self._lines[self.at].text
         if "{" in text and ('"' in text or text.strip() == "{"):
             yield from self._as_json(text)
-        elif _PRINTED.fullmatch(text):
+        elif _PRINTED.fullmatch(text) or self._is_headed(text):
             yield from self._printed()
         elif found := _HAPPENS.fullmatch(text):
             yield from self._happened(int(found[1]))
@@ -62,33 +73,71 @@ class _FormReader:
         else:
             self.at += 1
 
-    def _as_json(self, text: str) -> Iterator[Blocked | SeenFrames]:
+    def _is_headed(self, text: str) -> bool:
+        """Whether an issue is printed below: `tag : io`, its type and key, `ISSUE Content:`."""
+        below = self._lines[self.at + 1 : self.at + 4]
+        return _HEAD.fullmatch(text) is not None and any(_PRINTED.fullmatch(line.text) for line in below)
+
+    def _as_json(self, text: str) -> Iterator[Seen]:
         begin = self.at
-        pieces = [text[text.index("{") :]]
+        pieces = [text]
         size, still_open = 0, 0
         for end in range(begin + 1, min(begin + _JOINED_MAX, len(self._lines)) + 1):
             size += len(pieces[-1])
             still_open += pieces[-1].count("{") - pieces[-1].count("}")
             if still_open <= 0:  # braces in texts count, too: an issue's are balanced
-                try:
-                    value, _ = self._decoder.raw_decode("".join(pieces))
-                except _wrong:
-                    self._budget -= size
-                else:
+                found = self._decoded(pieces)
+                if found:
                     self.at = end
-                    yield from _of_value(value, tuple(line.number for line in self._lines[begin:end]))
+                    for value, wrapped in found:
+                        yield from _of_value(value, self._numbers(begin, end), wrapped)
                     return
+                self._budget -= size
             if self._budget < 0 or end == len(self._lines) or size > _ISSUE_MAX:
                 break
             pieces.append(self._lines[end].text)
         self._budget -= size + _LINE_COST * len(pieces)
         self.at = begin + 1
+        if self._budget >= 0:
+            yield from self._cut(begin, pieces)
 
-    def _printed(self) -> Iterator[Blocked | SeenFrames]:
+    def _decoded(self, pieces: list[str]) -> list[tuple[Any, re.Match[str] | None]]:
+        """The values, each with what is written around it; none: it is no JSON."""
+        for joint in _joints(pieces):
+            text, at = joint.join(pieces), 0
+            found: list[tuple[Any, re.Match[str] | None]] = []
+            while (begin := text.find("{", at)) >= 0 and len(found) < _VALUES_MAX:
+                try:
+                    value, end = self._decoder.raw_decode(text, begin)
+                except _wrong:
+                    break
+                found.append((value, _WRAPPED.search(text, at, begin)))
+                at = end
+            if found:
+                return found
+        return []
+
+    def _cut(self, begin: int, pieces: list[str]) -> Iterator[Seen]:
+        """One that ends in the middle: with the text, or before another one or an empty line."""
+        ends = (at for at, piece in enumerate(pieces) if at and _is_over(piece))
+        count = next(ends, len(pieces))
+        text = _joints(pieces[:count])[0].join(pieces[:count])
+        at = text.index("{")
+        found = list(
+            _of_value(begin_of(text[at:]), self._numbers(begin, begin + count), _WRAPPED.search(text, 0, at))
+        )
+        if found:
+            self.at = begin + count
+            yield from found
+
+    def _numbers(self, begin: int, end: int) -> tuple[int, ...]:
+        return tuple(line.number for line in self._lines[begin:end])
+
+    def _printed(self) -> Iterator[Seen]:
         """A block of the sample's log: each key on a line, its value may go on below."""
         content: dict[str, Any] = {}
         key, begin, is_content = "", self.at, False
-        while self.at < len(self._lines):
+        while self.at < min(begin + _PRINTED_MAX, len(self._lines)):
             text = self._lines[self.at].text
             if found := _PRINTED.fullmatch(text):
                 if is_content:
@@ -98,16 +147,16 @@ class _FormReader:
                     content["tag"] = found[2].strip()
             elif is_content and (field := _FIELD.fullmatch(text)):
                 key, content[field[1]] = field[1], field[2]
-            elif is_content and key and text.strip() and (row_of(text) or "(" in text):
+            elif says_nothing(text):
+                key = "" if key in _PROSE else key
+            elif is_content and key and (_is_prose(key, content) or row_of(text) or "(" in text):
                 content[key] += f"\n{text}"
-            elif is_content and text.strip():
+            elif is_content:
                 break
             self.at += 1
-        yield from _of_value(
-            _with_objects(content), tuple(line.number for line in self._lines[begin : self.at])
-        )
+        yield from _of_value(_with_objects(content), self._numbers(begin, self.at))
 
-    def _happened(self, cost_ms: int) -> Iterator[Blocked | SeenFrames]:
+    def _happened(self, cost_ms: int) -> Iterator[Seen]:
         """What is printed to logcat: up to its rows."""
         begin, scene = self.at, None
         self.at += 1
@@ -132,10 +181,14 @@ class _FormReader:
             self.at += 1
         is_tree = rows[0].depth == 0 and (len(rows) >= _FEWEST_ROWS or begin is not None)
         if is_tree and (lasted := cost_ms or max(row.cost_ms for row in rows)):
-            numbers = tuple(line.number for line in self._lines[first : self.at])
+            numbers = self._numbers(first, self.at)
             yield Blocked(
                 tool="Matrix", lines=numbers, duration_ns=lasted * _MS, calls=tuple(rows), scene=scene
             )
+
+
+def _is_prose(key: str, content: Mapping[str, Any]) -> bool:
+    return key in _PROSE and (content.get("tag") == "SQLiteLint" or "dbPath" in content)
 
 
 def _with_objects(content: dict[str, Any]) -> dict[str, Any]:
@@ -148,12 +201,28 @@ def _with_objects(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _of_value(value: Any, numbers: tuple[int, ...]) -> Iterator[Blocked | SeenFrames]:
+def _joints(pieces: list[str]) -> tuple[str, str]:
+    """What may have been between the lines, the likely first. Lines of one length were cut by what printed
+    them; others ended where a text in them has its ends of lines."""
+    are_cut = all(len(piece) == len(pieces[0]) for piece in pieces[:-1])
+    return ("", "\n") if are_cut else ("\n", "")
+
+
+def _is_over(line: str) -> bool:
+    return (
+        says_nothing(line) or line.lstrip().startswith(("{", "ISSUE ")) or _WRAPPED.search(line) is not None
+    )
+
+
+def _of_value(value: Any, numbers: tuple[int, ...], wrapped: re.Match[str] | None = None) -> Iterator[Seen]:
+    """`wrapped`: what is around the content, which has tag and type itself as a rule."""
     if not isinstance(value, dict):
         return
-    inner = value.get("content")
+    inner = _with_objects({"content": value.get("content")})["content"]
     if isinstance(inner, dict):
         value = {**value, **inner}
+    if wrapped is not None:
+        value = {"tag": wrapped[1], "type": wrapped[2], **value}
     yield from seen_in(value, numbers)
 
 

@@ -31,12 +31,15 @@ _MEMBERS_MAX = 50_000
 _END = struct.Struct("<4s4H2LH")
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, NotImplementedError)
 
+_QUOTED = re.compile(r" {0,3}>(?: >)*(?: |$)")
+"""Of an answer by mail or in Markdown; `>>>>>` is Matrix's own."""
+_MARKUP = re.compile(r"[ >]*(?:`{3,}|~{3,})\s*[\w+-]{0,20}\s*|[ >]*")
 _LOGCAT = re.compile(
-    r"(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,6}\s+(?:"
+    r"[ \t]{0,8}(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,6}\s+(?:"
     r"(?P<pid1>\d+)\s+(?P<tid>\d+)\s+[VDIWEFA]\s+(?P<tag1>[^:]{0,100}?)\s*: ?"
     r"|(?P<pid2>\d+)-\d+/\S{0,200}\s+[VDIWEFA]/(?P<tag2>[^:]{0,100}?)\s*: ?"
     r"|[VDIWEFA]/(?P<tag3>[^:(]{0,100}?)\s*\(\s*(?P<pid3>\d+)\)\s*: ?)"
-    r"|[VDIWEFA]/(?P<tag4>[^:(]{1,100}?)\s*\(\s*(?P<pid4>\d+)\)\s*: ?",
+    r"|[VDIWEFA]/(?P<tag4>[^:(]{1,100}?)\s*\(\s*(?P<pid4>\d+)\)\s*: ?)",
     re.ASCII,
 )
 
@@ -143,17 +146,29 @@ def text_of(name: str, data: bytes) -> Iterator[Text]:
 
 
 def streams(lines: Iterable[str]) -> list[list[Line]]:
-    """The lines; of a logcat those of each process and tag apart, without what it wrote before them. A line
-    without that belongs to the one before."""
+    """The lines, without the marks of a quotation; of a logcat those of each process and tag apart, without
+    what it wrote before them. A line without that belongs to the one before."""
     found: dict[tuple[str, str], list[Line]] = {}
     key = ("", "")
-    for number, text in enumerate(lines, 1):
+    for number, line in enumerate(lines, 1):
+        text = unquoted(line)
         if prefix := _LOGCAT.match(text):
             parts = prefix.groupdict("")
             key = (
                 next(filter(None, (parts[f"pid{n}"] for n in range(1, 5))), ""),
                 next(filter(None, (parts[f"tag{n}"] for n in range(1, 5))), ""),
             )
-            text = text[prefix.end() :]  # noqa: PLW2901 - the rest of it
+            text = text[prefix.end() :]
         found.setdefault(key, []).append(Line(number, text))
     return list(found.values())
+
+
+def unquoted(line: str) -> str:
+    """The line without the `> ` of a quotation."""
+    quoted = _QUOTED.match(line)
+    return line if quoted is None else line[quoted.end() :]
+
+
+def says_nothing(line: str) -> bool:
+    """Whether it is empty, or the fence of code in Markdown."""
+    return _MARKUP.fullmatch(line.strip()) is not None

@@ -36,7 +36,7 @@ def stall_of(
     ran_ns = None if blocked.ran_ns is None else min(max(blocked.ran_ns, 0), duration_ns)
     share = None if ran_ns is None or not duration_ns else ran_ns / duration_ns
     stacks, coverage = _weighed(blocked, own, duration_ns, began_wall_ns)
-    culprit, blocker = _culprit(stacks)
+    culprit, blocker = culprit_of(stacks)
     rows = _of_its_time(blocked, began_wall_ns, duration_ns)
     is_cpu = share is not None and share >= COMPUTING_SHARE
     seen = min(len(blocked.stacks), _STACKS_MAX)
@@ -114,7 +114,7 @@ def _weighed(
     return tuple(merged), min(covered, 1.0)
 
 
-def _culprit(stacks: Sequence[WeightedStack]) -> tuple[Culprit | None, Blocker | None]:
+def culprit_of(stacks: Sequence[WeightedStack]) -> tuple[Culprit | None, Blocker | None]:
     """The innermost own frame that held most of the time, and what it had called."""
     held: dict[tuple[str, str], int] = {}
     for stack in stacks:

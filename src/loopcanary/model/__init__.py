@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loopcanary.model.figures.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
     from loopcanary.model.figures.lags import IdleFigures, InputFigures
     from loopcanary.model.figures.traces import TraceFigures
+    from loopcanary.model.issues.finding import FindingRule, FoundAt, ImportedFinding
     from loopcanary.model.issues.issue import Issue, LagIssue
     from loopcanary.model.issues.kind import IssueKind
     from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
@@ -72,6 +73,7 @@ _HOMES = {
         "ThreadReading ThreadStack"
     ),
     "figures.frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
+    "issues.finding": "ImportedFinding FindingRule FoundAt",
     "issues.issue": "Issue LagIssue",
     "issues.kind": "IssueKind",
     "issues.lags": "Handled IdleLag InputLag Jank LateFrame",

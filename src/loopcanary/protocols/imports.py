@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from loopcanary.model import FindingRule, FoundAt
 
 
 class Line(NamedTuple):
@@ -130,13 +133,54 @@ class SeenFrames:
     refresh_hz: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenStart:
+    """A start of an app."""
+
+    tool: str
+    lines: tuple[int, ...]
+    device: Device = Device()
+    began_wall_ns: int | None = None
+    scene: str | None = None
+    duration_ns: int
+    is_warm: bool = False
+    """The process was there already."""
+    stages: tuple[tuple[str, int], ...] = ()
+    """One after the other: what it is called, and how long it took, in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFinding:
+    """What a monitor found wrong."""
+
+    tool: str
+    lines: tuple[int, ...]
+    device: Device = Device()
+    began_wall_ns: int | None = None
+    scene: str | None = None
+    rule: FindingRule
+    at: FoundAt
+    thread: str = "main"
+    duration_ns: int = 0
+    """0: not measured."""
+    frames: tuple[CodePlace, ...] = ()
+    """Innermost first."""
+    figures: Mapping[str, int] = field(default_factory=dict)
+    """By the names of model.ImportedFinding's."""
+    advice: str | None = None
+    """As the monitor gives it."""
+
+
+Seen = Blocked | SeenFrames | SeenStart | SeenFinding
+
+
 class TextImporter(Protocol):
     """Reads one format of text. Raises nothing, whatever the lines are."""
 
     words: str
     """What it reads, for `import --list`."""
 
-    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked | SeenFrames]:
+    def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Seen]:
         """What is in the lines.
 
         Args:

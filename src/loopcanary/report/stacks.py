@@ -18,7 +18,7 @@ _ROWS_MAX = 100
 def stack_parts(stacks: Sequence[WeightedStack], most: int) -> Iterator[Block]:
     """A part for each of the `most` heaviest stacks."""
     for stack in sorted(stacks, key=lambda stack: -stack.weight_ns)[:most]:
-        title = f"stack that held {format_duration(stack.weight_ns)}"
+        title = f"stack that held {format_duration(stack.weight_ns)}" if stack.weight_ns else "stack"
         yield from part(title, [Indented((stack_frames(stack),))], is_aside=True)
 
 
