@@ -317,6 +317,17 @@ _KINDS: dict[str, Any] = {
         title="loopcanary.words.findings:finding_words",
         identity="loopcanary.assembly.findings:identity",
     ),
+    "blocked-window": Kind(
+        "loopcanary.model.issues.windows:BlockedWindow",
+        words="blocked window",
+        list_words="blocked windows",
+        evidence="loopcanary.words.windows:of_window",
+        why=f"{_R}.windows:why",
+        parts=f"{_R}.windows:parts",
+        title="loopcanary.words.windows:window_words",
+        identity="loopcanary.assembly.windows:identity",
+        fitted="loopcanary.assembly.windows:fitted",
+    ),
 }
 
 _CAUSES: dict[str, Any] = {

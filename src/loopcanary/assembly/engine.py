@@ -209,17 +209,23 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
         reporters,
         REGISTRY.interceptors,
         _plugged_tracers(
-            canary, {one.name: make for one, make in REGISTRY.plugged(TRACERS)} | _lock_tracer(canary.config)
+            canary, {one.name: make for one, make in REGISTRY.plugged(TRACERS)} | _own_tracers(canary.config)
         ),
     )
 
 
-def _lock_tracer(config: Config) -> dict[str, Callable[[], Tracer]]:
-    if not config.locks:
-        return {}
-    from loopcanary.assembly.locks import lock_tracer
+def _own_tracers(config: Config) -> dict[str, Callable[[], Tracer]]:
+    """Those of ours that work in the program: it loads what the settings ask for, and nothing else."""
+    makers: dict[str, Callable[[], Tracer]] = {}
+    if config.locks:
+        from loopcanary.assembly.locks import lock_tracer
 
-    return {"locks": lambda: lock_tracer(config)}
+        makers["locks"] = partial(lock_tracer, config)
+    if config.windows_ns:
+        from loopcanary.assembly.windows import window_tracer
+
+        makers["windows"] = partial(window_tracer, config)
+    return makers
 
 
 def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> Plugged:

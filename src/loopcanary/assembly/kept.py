@@ -46,6 +46,8 @@ def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str |
         return problem
     if config.locks:
         return "locks are traced in the program"
+    if config.windows_ns:
+        return "windows are traced in the program"
     tracer = next((one for one in REGISTRY.of(TRACERS) if not one.is_built_in), None)
     return None if tracer is None else f"the plugin {tracer.name} ({TRACERS}) runs in the program"
 

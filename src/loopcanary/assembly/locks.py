@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from loopcanary import diagnosis
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
+from loopcanary.diagnosis.code.sources import as_written
 from loopcanary.model import Config
 from loopcanary.tracers.locks import fitting
 from loopcanary.tracers.locks.tracer import LockTracer
 
 if TYPE_CHECKING:
-    from loopcanary.model import Culprit, Session
+    from loopcanary.model import Session
     from loopcanary.model.issues.locks import Deadlock, LockLeak
 
 
@@ -25,23 +26,10 @@ def lock_tracer(config: Config) -> LockTracer:
 def fitted_deadlock(issue: Deadlock, session: Session) -> Deadlock:
     """With the line to change, as it is written. Drain thread."""
     issue = fitting.fitted_deadlock(issue, session)
-    return replace(issue, culprit=_with_source(issue.culprit, session))
+    return replace(issue, culprit=as_written(issue.culprit, session.started_wall_ns))
 
 
 def fitted_leak(issue: LockLeak, session: Session) -> LockLeak:
     """As fitted_deadlock."""
     issue = fitting.fitted_leak(issue, session)
-    return replace(issue, culprit=_with_source(issue.culprit, session))
-
-
-def _with_source(culprit: Culprit | None, session: Session) -> Culprit | None:
-    if culprit is None or culprit.source is not None:
-        return culprit
-    text = diagnosis.FileSources().read(culprit.file)
-    if (
-        text is None
-        or (text.modified_wall_ns or 0) > session.started_wall_ns
-        or culprit.line > len(text.lines)
-    ):
-        return culprit
-    return replace(culprit, source=text.lines[culprit.line - 1].strip())
+    return replace(issue, culprit=as_written(issue.culprit, session.started_wall_ns))

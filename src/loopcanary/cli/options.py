@@ -101,6 +101,11 @@ SETTINGS = (
     Option("--methods-ring", "Memory for the last calls of a thread. Default: 8MiB.", metavar="SIZE"),
     Option("--locks", "Find deadlocks of asyncio's tasks, and locks that are not released."),
     Option(
+        "--windows",
+        "Report a window that takes no input or paints nothing for this time, though its loop is healthy.",
+        metavar="DURATION",
+    ),
+    Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",
         choices=("auto", "native", "portable"),

@@ -74,6 +74,7 @@ _KINDS = {
     "methods_ring": SIZE,
     "slow_method_ns": duration(least_ns=1 * _MS),
     "exit_when_hung_ns": duration(least_ns=1 * _S, may_be_none=True),
+    "windows_ns": duration(least_ns=100 * _MS, may_be_none=True),
     "startup_cold_ns": duration(least_ns=1 * _MS),
     "startup_warm_ns": duration(least_ns=1 * _MS),
     "log_file": FILE,

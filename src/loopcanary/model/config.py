@@ -142,6 +142,8 @@ class Config(_Frozen):
     """A longer stall whose calls were traced is a slow method, too."""
     locks: bool = False
     """Look for tasks of asyncio that wait for each other, and for locks of asyncio that are not released."""
+    windows_ns: int = 0
+    """Report windows that take no input or paint nothing for this long while the loop is healthy; 0: none."""
     startup: bool = False
     """Record how the program starts, with every import; in children that start anew, too."""
     startup_cold_ns: int = 10 * _S

@@ -82,7 +82,7 @@ def _with_stalls(issue: IssueFacts, stalls: Sequence[Stall]) -> IssueFacts:
     stacks = sorted((stack for stall in stalls for stack in stall.stacks), key=lambda stack: -stack.weight_ns)
     return replace(
         issue,
-        cause=main.cause if issue.cause is Cause.UNKNOWN else issue.cause,
+        cause=main.cause if issue.cause is Cause.UNKNOWN and issue.culprit is None else issue.cause,
         culprit=issue.culprit or main.culprit,
         advice=issue.advice or main.advice,
         loop=main.loop if issue.loop == _NO_LOOP else issue.loop,

@@ -8,9 +8,12 @@ import os
 import stat
 import threading
 import tokenize
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from loopcanary.model.stall import Culprit
 
 _FILE_BYTES_MAX = 4 << 20
 _FILES_KEPT = 64
@@ -131,3 +134,13 @@ def _from_linecache(file: str) -> SourceLines | None:
     if not isinstance(entry, tuple) or len(entry) < 3:
         return None
     return SourceLines(lines=tuple(str(line).rstrip("\r\n") for line in entry[2]))
+
+
+def as_written(culprit: Culprit | None, started_wall_ns: int) -> Culprit | None:
+    """With its line, unless it has one, or the file was changed after this start of its program."""
+    if culprit is None or culprit.source is not None:
+        return culprit
+    text = FileSources().read(culprit.file)
+    if text is None or (text.modified_wall_ns or 0) > started_wall_ns or culprit.line > len(text.lines):
+        return culprit
+    return replace(culprit, source=text.lines[culprit.line - 1].strip())

@@ -28,7 +28,7 @@ def event_places(told: Sequence[str]) -> tuple[int, int, int, int]:
 
 def registered_by_after(after: Any) -> tuple[CodeType, int] | None:
     """The function inside of Misc.after that it registers, and where in its closure the program's is."""
-    code = getattr(after, "__code__", None)
+    code = getattr(getattr(after, "__wrapped__", after), "__code__", None)  # past the tracer of windows
     for constant in getattr(code, "co_consts", ()):
         free = getattr(constant, "co_freevars", ())
         if "func" in free and "args" in free:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -13,6 +14,7 @@ from loopcanary.model.stack_frame import StackFrame
 from loopcanary.tracers.locks.hooks import ACQUIRES, HOOKS_FILE, Primitive
 from loopcanary.tracers.locks.tasks import TaskView, frames
 from loopcanary.tracers.locks.watch import Cycle, Leak
+from loopcanary.tracers.places import Owns, frames_of
 
 _FRAMES_MAX = 20
 _ASYNCIO = asyncio.__file__.rpartition("__init__")[0]
@@ -21,9 +23,6 @@ _IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
 _WAITED_FOR = "A task that is waited for must not wait for the one that waits"
 _BLOCK = "Use `async with`: it releases also where the code between raises, is cancelled or returns"
 _TWICE = "It is not reentrant: call what needs it before it is acquired, or leave it to the caller"
-
-Owns = Callable[[str], bool]
-"""Whether a file is the program's own code."""
 
 
 def deadlock(cycle: Cycle, began_wall_ns: int, loop: Any, owns: Owns) -> Deadlock:
@@ -60,7 +59,7 @@ def lock_leak(leak: Leak, began_wall_ns: int, loop: Any, owns: Owns) -> LockLeak
         primitive=lock_words(leak.lock, leak.waiters),
         acquired_by=leak.note.name,
         has_ended=leak.has_ended,
-        acquired=tuple(_stack(((code, line) for code, line in leak.note.frames), owns)),
+        acquired=tuple(_stack(leak.note.frames, owns)),
         waiters=tuple(
             TaskWait(
                 task=view.task.get_name(),
@@ -113,17 +112,8 @@ def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
 
 
 def _stack(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[StackFrame]:
-    shown = 0
-    for code, line in places:
-        if shown < _FRAMES_MAX and not _is_plumbing(code):
-            shown += 1
-            yield StackFrame(
-                function=code.co_name,
-                qualname=code.co_qualname,
-                file=code.co_filename,
-                line=line,
-                in_app=owns(code.co_filename),
-            )
+    own = ((code, line) for code, line in places if not _is_plumbing(code))
+    return frames_of(islice(own, _FRAMES_MAX), owns)
 
 
 def _is_plumbing(code: CodeType) -> bool:

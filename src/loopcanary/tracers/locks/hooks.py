@@ -12,8 +12,10 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
+
+from loopcanary.tracers.places import Places, noted
 
 Primitive = asyncio.Lock | asyncio.Semaphore
 PLAIN: tuple[type[Any], ...] = (asyncio.Lock, asyncio.Semaphore, asyncio.BoundedSemaphore)
@@ -23,7 +25,6 @@ _UNCHANGED = PLAIN[:2]
 ACQUIRES: frozenset[CodeType] = frozenset((asyncio.Lock.acquire.__code__, asyncio.Semaphore.acquire.__code__))
 """The code that waits."""
 HOOKS_FILE = __file__
-_FRAMES_MAX = 16
 _NOTES_MAX = 64
 
 
@@ -33,8 +34,7 @@ class Acquisition:
 
     task: weakref.ref[Any]
     name: str
-    frames: tuple[tuple[CodeType, int], ...]
-    """Code and line, innermost first."""
+    frames: Places
 
 
 class LockHooks:
@@ -139,7 +139,8 @@ class LockHooks:
     def _note(self, lock: Primitive) -> None:
         task = asyncio.current_task()
         if task is not None:
-            frames = _frames(sys._getframe(3), getattr(task.get_coro(), "cr_code", None))
+            outermost = getattr(task.get_coro(), "cr_code", None)
+            frames = noted(sys._getframe(3), lambda frame: frame.f_code is outermost)
             note = Acquisition(weakref.ref(task), task.get_name(), frames)
             self._notes.setdefault(lock, []).append(note)
             del self._notes[lock][:-_NOTES_MAX]
@@ -165,11 +166,3 @@ def _leaving(release: Any) -> Any:
             self.release()
 
     return __aexit__
-
-
-def _frames(frame: FrameType | None, outermost: CodeType | None) -> tuple[tuple[CodeType, int], ...]:
-    found: list[tuple[CodeType, int]] = []
-    while frame is not None and len(found) < _FRAMES_MAX:
-        found.append((frame.f_code, frame.f_lineno or 0))
-        frame = None if frame.f_code is outermost else frame.f_back
-    return tuple(found)

@@ -1,0 +1,95 @@
+"""The tracer of windows that take no input or paint nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from loopcanary.model.issues.windows import BlockedWindow
+from loopcanary.protocols.plugins import TracerPort
+from loopcanary.tracers.places import Owns, frames_of
+from loopcanary.tracers.windows import qt, tk
+from loopcanary.tracers.windows.hooks import Hooks
+from loopcanary.tracers.windows.ledger import Ledger, State
+
+_TOOLKITS: tuple[tuple[Sequence[str], Any], ...] = ((qt.AWAITS, qt.QtWindows), (tk.AWAITS, tk.TkWindows))
+
+
+class ImportWait(Protocol):
+    """Calls back when a module has been imported."""
+
+    def start(self) -> None:
+        """Waits, or calls back now."""
+
+    def cancel(self) -> None:
+        """Waits no more."""
+
+
+class WindowTracer:
+    """Reports `blocked-window`."""
+
+    name = "windows"
+
+    def __init__(
+        self,
+        limit_ns: int,
+        owns: Owns,
+        await_import: Callable[[Sequence[str], Callable[[], object]], ImportWait],
+        *,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """`await_import`: of the first of these modules."""
+        self._limit_ns = limit_ns
+        self._owns = owns
+        self._await_import = await_import
+        self._now_ns = now_ns
+        self._ledgers: list[Ledger] = []
+        self._waits: list[ImportWait] = []
+
+    def init(self, desk: TracerPort) -> None:
+        """See protocols.plugins.Tracer."""
+        self._desk = desk
+        self._hooks = Hooks(desk.failed)
+
+    def start(self) -> None:
+        """See protocols.plugins.Tracer."""
+        for awaits, toolkit in _TOOLKITS:
+            windows = toolkit(partial(self._ledger, toolkit.kind), self._hooks, self._contain)
+            wait = self._await_import(awaits, partial(self._contain, windows.put_in))
+            self._waits.append(wait)
+            wait.start()
+
+    def stop(self) -> None:
+        """See protocols.plugins.Tracer. What a loop was asked for does nothing from now on."""
+        for wait in self._waits:
+            wait.cancel()
+        self._hooks.take_out()
+        for ledger in self._ledgers:
+            ledger.end()
+
+    def _ledger(self, kind: str) -> Ledger:
+        ledger = Ledger(self._limit_ns, partial(self._told, kind), self._now_ns)
+        self._ledgers.append(ledger)
+        return ledger
+
+    def _told(self, kind: str, state: State, lasted_ns: int) -> None:
+        self._desk.report(
+            BlockedWindow(
+                began_wall_ns=time.time_ns() - lasted_ns,
+                duration_ns=lasted_ns,
+                loop=kind,
+                blocked_by=state.blocked_by,
+                subject=state.seen,
+                times=state.times,
+                switched_on=tuple(frames_of(state.places, self._owns)),
+            )
+        )
+
+    def _contain(self, call: Callable[[], object]) -> None:
+        if self._hooks.is_on:
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001 - a callback of the program's loop
+                self._desk.failed(error)
