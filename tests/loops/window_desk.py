@@ -1,5 +1,7 @@
 """The head of programs whose windows are looked at: the tracer of windows, with a desk of the test's own."""
 
+from __future__ import annotations
+
 HEAD = """
 import json
 from loopcanary.probes import ImportWatch

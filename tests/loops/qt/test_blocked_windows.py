@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 from tests.loops.window_desk import HEAD
 
@@ -27,6 +32,7 @@ def until(is_done):
     timer.timeout.connect(look)
     timer.start(5)
     app.exec()
+    timer.stop()
 """
 LEFT_ON = """
 table, button = make(QtWidgets.QTableWidget, "orders"), make(QtWidgets.QPushButton, "save")
@@ -119,3 +125,127 @@ def test_what_may_be_meant_is_not_told(binding, run_window):
         "told": [["updates-disabled", "QTableWidget sentinel", "sentinel_on"]],
         "errors": [],
     }
+
+
+BEHIND = """
+view = make(QtWidgets.QLabel, "view")
+window.show()
+dialog = QtWidgets.QDialog(window)
+
+def drag():
+    view.grabMouse()
+
+QtCore.QTimer.singleShot(0, drag)
+dialog.setModal(True)
+dialog.show()
+app.setOverrideCursor(Qt.CursorShape.WaitCursor)
+until(lambda: desk.issues)  # the cursor would be told later
+app.restoreOverrideCursor()
+say()
+"""
+UNNOTICED = """
+from {binding} import QtCore, QtGui, QtWidgets
+owners = {{
+    "setUpdatesEnabled": QtWidgets.QWidget,
+    "grabMouse": QtWidgets.QWidget,
+    "blockSignals": QtCore.QObject,
+    "setOverrideCursor": QtGui.QGuiApplication,
+    "exec": QtWidgets.QApplication,
+}}
+before = {{name: vars(owner)[name] for name, owner in owners.items()}}
+
+def answers():
+    widget = QtWidgets.QCheckBox("x")
+    asked = [widget.blockSignals(True), widget.blockSignals(False), widget.setUpdatesEnabled(False)]
+    widget.toggled.connect(widget.setUpdatesEnabled)
+    widget.setChecked(True)
+    asked.append(widget.updatesEnabled())
+    app.setOverrideCursor(QtCore.Qt.CursorShape.WaitCursor)
+    QtWidgets.QApplication.setOverrideCursor(QtCore.Qt.CursorShape.CrossCursor)
+    for _ in range(2):
+        QtGui.QGuiApplication.restoreOverrideCursor()
+    asked.append(app.overrideCursor())
+    QtCore.QTimer.singleShot(0, lambda: app.exit(7))
+    asked.append(app.exec())
+    for wrong in ((), (1, 2)):
+        try:
+            widget.setUpdatesEnabled(*wrong)
+        except TypeError as error:
+            asked.append(str(error))
+    asked.append(widget.setUpdatesEnabled.__name__)
+    return asked
+
+app = QtWidgets.QApplication([])
+plain = answers()
+tracer.start()
+put = all(vars(owner)[name] is not before[name] for name, owner in owners.items())
+watched = answers()
+tracer.stop()
+restored = all(vars(owner)[name] is before[name] for name, owner in owners.items())
+say(same=plain == watched, put=put, restored=restored)
+"""
+LEFT_BY_A_PROGRAM = """
+from {binding} import QtCore, QtWidgets
+
+app = QtWidgets.QApplication([])
+table = QtWidgets.QTableWidget()
+table.setObjectName("orders")
+table.show()
+
+def load():
+    table.setUpdatesEnabled(False)
+
+QtCore.QTimer.singleShot(0, load)
+app.exec()
+"""
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_a_grab_is_told_when_a_dialog_is_modal_beside_it(binding, run_window):
+    needs(binding)
+    found = run_window(binding, HEAD + WINDOW.format(binding=binding) + BEHIND)
+    assert found == {"told": [["mouse-grab", "QLabel view", "drag"]], "errors": []}
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_the_program_notices_nothing(binding, run_window):
+    needs(binding)
+    found = run_window(binding, HEAD + UNNOTICED.format(binding=binding))
+    assert found == {"told": [], "errors": [], "same": True, "put": True, "restored": True}
+
+
+@pytest.mark.parametrize("engine", ["native", "portable"])
+def test_run_reports_it_and_the_line(engine, tmp_path):
+    binding = BINDINGS[0]
+    needs(binding)
+    program = tmp_path / "orders.py"
+    program.write_text(LEFT_BY_A_PROGRAM.format(binding=binding))
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    command = [sys.executable, "-m", "loopcanary"]
+    with subprocess.Popen(
+        [*command, "run", "--windows", "100ms", "--engine", engine, program.name],
+        cwd=tmp_path,
+        env=clean,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stderr is not None
+        said = next(line for line in child.stderr if "blocked window" in line)
+        child.kill()
+    title = "QTableWidget orders is not painted: its updates are disabled"
+    assert title in said
+
+    def asked(*words: str) -> str:
+        done = subprocess.run(
+            [*command, *words], cwd=tmp_path, env=clean, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    found = json.loads(asked("report", "--format", "json"))["issues"]
+    (issue,) = [one for one in found if one["kind"] == "blocked-window"]
+    assert (issue["title"], issue["loop"], issue["blocked_by"]) == (title, "qt", "updates-disabled")
+    assert issue["culprit"]["source"] == "table.setUpdatesEnabled(False)"
+    shown = asked("show", issue["id"])
+    assert "orders.py:10 in load" in shown
+    assert "setUpdatesEnabled(True) in a" in shown
+    assert "unknown" not in shown

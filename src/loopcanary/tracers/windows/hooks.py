@@ -17,42 +17,44 @@ class Hooks:
 
     def __init__(self, failed: Callable[[Exception], object]) -> None:
         """`failed`: with what a hook of ours raised."""
-        self._failed = failed
         self.is_on = True
-        self._put: list[tuple[type[Any], str, Any, Any]] = []
         self.marks: set[CodeType] = set()
         """The code of the frames that `mark` puts in."""
+        self._failed = failed
+        self._put: list[tuple[type[Any], str, Any, Any]] = []
 
-    def observe(self, owner: type[Any], name: str, seen: Seen, *, is_static: bool = False) -> None:
+    def observe(self, owner: type[Any], name: str, seen: Seen) -> None:
         """Puts a hook around a method. Nothing is done where the class has none of its own."""
+        before = owner.__dict__.get(name)
+        if before is None:
+            return
+        original = getattr(owner, name)
 
-        def around(original: Any) -> Any:
-            @_wraps(original)
-            def call(*args: Any, **keywords: Any) -> Any:
-                result = original(*args, **keywords)
-                if self.is_on:
-                    try:
-                        seen(sys._getframe(1), (*args, *keywords.values()))
-                    except Exception as error:  # noqa: BLE001 - the program's own work goes on
-                        self._failed(error)
-                return result
+        def bound(*args: Any, **keywords: Any) -> Any:
+            # As in the program's own call: what C says of wrong arguments depends on it.
+            method = before.__get__(args[0], type(args[0])) if args else original
+            return method(*args[1:], **keywords)
 
-            return call
+        called = original if isinstance(before, FunctionType) else bound
+        self._set(owner, name, _like(original, self._around(called, seen)))
 
-        self._set(owner, name, around, is_static=is_static)
+    def observe_static(self, owner: type[Any], name: str, seen: Seen) -> None:
+        """As `observe`, of a static function."""
+        if name in owner.__dict__:
+            original = getattr(owner, name)
+            self._set(owner, name, staticmethod(_like(original, self._around(original, seen))))
 
     def mark(self, owner: type[Any], name: str) -> None:
         """Puts a frame of ours around a static function that runs a loop."""
+        # PySide6 has exec_ as a method, for programs of old.
+        if name in owner.__dict__ and not isinstance(owner.__dict__[name], MethodDescriptorType):
+            original = getattr(owner, name)
 
-        def around(original: Any) -> Any:
-            @_wraps(original)
             def run(*args: Any, **keywords: Any) -> Any:
                 return original(*args, **keywords)
 
             self.marks.add(run.__code__)
-            return run
-
-        self._set(owner, name, around, is_static=True)
+            self._set(owner, name, staticmethod(_like(original, run)))
 
     def take_out(self) -> None:
         """Any thread. What the program has put over a hook stays."""
@@ -62,19 +64,26 @@ class Hooks:
                 setattr(owner, name, before)
         self._put.clear()
 
-    def _set(self, owner: type[Any], name: str, around: Callable[[Any], Any], *, is_static: bool) -> None:
-        before = owner.__dict__.get(name)
-        if before is None:
-            return
-        hook = around(getattr(owner, name))
-        # PySide6 has exec_ as a method, where all others have a static function.
-        is_method = not is_static or isinstance(before, MethodDescriptorType)
-        setattr(owner, name, hook if is_method else staticmethod(hook))
+    def _around(self, original: Any, seen: Seen) -> Any:
+        def call(*args: Any, **keywords: Any) -> Any:
+            result = original(*args, **keywords)
+            if self.is_on:
+                try:
+                    seen(sys._getframe(1), (*args, *keywords.values()))
+                except Exception as error:  # noqa: BLE001 - the program's own work goes on
+                    self._failed(error)
+            return result
+
+        return call
+
+    def _set(self, owner: type[Any], name: str, hook: Any) -> None:
+        before = owner.__dict__[name]
+        setattr(owner, name, hook)
         self._put.append((owner, name, owner.__dict__[name], before))
 
 
-def _wraps(original: Any) -> Callable[[Any], Any]:
-    """Of what is written in C no `__doc__`: PySide makes that of whole modules when one is asked for, and may
-    warn on stderr meanwhile."""
+def _like(original: Any, hook: Any) -> Any:
+    """The hook with the original's names. Of what is in C without `__doc__`: PySide makes that of whole modules
+    when one is asked for, and may warn on stderr meanwhile."""
     is_python = isinstance(original, FunctionType)
-    return wraps(original, [name for name in WRAPPER_ASSIGNMENTS if is_python or name != "__doc__"])
+    return wraps(original, [name for name in WRAPPER_ASSIGNMENTS if is_python or name != "__doc__"])(hook)

@@ -77,8 +77,7 @@ class Ledger:
         self._states.pop(key, None)
 
     def wants_look(self) -> bool:
-        """Whether to ask the loop for one: none is on its way. One that is very late is lost, with the loop that
-        was asked."""
+        """Whether to ask the loop for one: none is on its way. A very late one is lost, with its loop."""
         now_ns = self._now_ns()
         if self._asked_ns is not None and now_ns < self._asked_ns + 3 * self.look_ms * 1_000_000:
             return False

@@ -48,14 +48,14 @@ class QtWindows:
             names.MOUSE_GRAB: self._is_mouse_missed,
             names.KEYBOARD_GRAB: self._is_keyboard_missed,
         }
-        hook = self._hooks.observe
+        hook, static = self._hooks.observe, self._hooks.observe_static
         hook(self._widget, "setUpdatesEnabled", self._switch(names.UPDATES_DISABLED, is_on_by=False))
         hook(self._core.QObject, "blockSignals", self._switch(names.SIGNALS_BLOCKED, is_on_by=True))
         for what, blocked_by in (("Mouse", names.MOUSE_GRAB), ("Keyboard", names.KEYBOARD_GRAB)):
             hook(self._widget, f"grab{what}", self._grab(blocked_by))
             hook(self._widget, f"release{what}", self._release(blocked_by))
-        hook(self._gui, "setOverrideCursor", lambda frame, _: self._cursor(frame), is_static=True)
-        hook(self._gui, "restoreOverrideCursor", lambda _, __: self._cursor_back(), is_static=True)
+        static(self._gui, "setOverrideCursor", lambda frame, _: self._cursor(frame))
+        static(self._gui, "restoreOverrideCursor", lambda _, __: self._cursor_back())
         for application in (self._application, self._gui, self._core.QCoreApplication):
             for name in ("exec", "exec_"):
                 self._hooks.mark(application, name)
