@@ -16,7 +16,7 @@ from tests.store.samples import (
     ISSUES,
     JANK,
     KILLED,
-    LOCK_ISSUES,
+    MORE_ISSUES,
     SESSION,
     STALL,
     STARTUP,
@@ -144,7 +144,7 @@ def test_other_issues_say_what_they_are_by_how_much_and_where(found, title, caus
 def test_every_kind_of_issue_has_a_notice():
     """Kinds that join the model join here: their samples are among these."""
     registered = {one.name for one in REGISTRY.of(KINDS)}
-    issues = (*ISSUES, *LOCK_ISSUES, FINDING)
+    issues = (*ISSUES, *MORE_ISSUES, FINDING)
     assert {issue.kind.value for issue in issues} == registered - {"stall"}
     for issue in issues:
         notice = told(issue)

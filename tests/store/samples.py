@@ -69,6 +69,7 @@ from loopcanary.model import (
     WorkKind,
 )
 from loopcanary.model.issues.locks import Deadlock, LockLeak, TaskWait
+from loopcanary.model.issues.windows import UPDATES_DISABLED, BlockedWindow
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -583,9 +584,22 @@ LOCK_LEAK = LockLeak(
     waiting=1,
     **{**_WAITS, "began_wall_ns": BEGAN + 44 * S},
 )
+BLOCKED_WINDOW = BlockedWindow(
+    id="s1-blocked-window-9",
+    fingerprint="blocked-window:0123456789ab",
+    title="QTableView orders is not painted: its updates are disabled",
+    duration_ns=11_000 * MS,
+    blocked_by=UPDATES_DISABLED,
+    subject="QTableView orders",
+    times=2,
+    switched_on=(frame("Orders.load", "/srv/shop/orders.py", 87, in_app=True),),
+    culprit=CULPRIT,
+    **{**_WAITS, "began_wall_ns": BEGAN + 46 * S, "loop": "qt"},
+)
 ISSUES = (JANK, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD)
-"""One of each kind but those of locks, oldest first."""
-LOCK_ISSUES = (DEADLOCK, LOCK_LEAK)
+"""One of each kind but those below, oldest first."""
+MORE_ISSUES = (DEADLOCK, LOCK_LEAK, BLOCKED_WINDOW)
+"""Those of tracers in the program."""
 FINDING = ImportedFinding(
     id="s1-finding-9",
     fingerprint="finding:0123456789ab",

@@ -101,11 +101,6 @@ SETTINGS = (
     Option("--methods-ring", "Memory for the last calls of a thread. Default: 8MiB.", metavar="SIZE"),
     Option("--locks", "Find deadlocks of asyncio's tasks, and locks that are not released."),
     Option(
-        "--windows",
-        "Report a window that takes no input or paints nothing for this time, though its loop is healthy.",
-        metavar="DURATION",
-    ),
-    Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",
         choices=("auto", "native", "portable"),
@@ -124,6 +119,11 @@ SETTINGS = (
 """Of `run` and `attach`, in the order of their help."""
 RUN_ONLY = (
     Option("--startup", "Record how the program starts, with every import."),
+    Option(
+        "--windows",
+        "Report a window that takes no input or paints nothing for this time, though its loop is healthy.",
+        metavar="DURATION",
+    ),
     Option("--sd-watchdog", "Feed systemd's watchdog while every loop makes progress."),
     Option(
         "--exit-when-hung",

@@ -83,7 +83,7 @@ class Hooks:
 
 
 def _like(original: Any, hook: Any) -> Any:
-    """The hook with the original's names. Of what is in C without `__doc__`: PySide makes that of whole modules
+    """The hook with the original's names. Of what is in C no `__doc__`: PySide makes those of whole modules
     when one is asked for, and may warn on stderr meanwhile."""
     is_python = isinstance(original, FunctionType)
     return wraps(original, [name for name in WRAPPER_ASSIGNMENTS if is_python or name != "__doc__"])(hook)

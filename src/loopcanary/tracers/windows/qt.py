@@ -7,6 +7,7 @@ application's thread: widgets are of no other.
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -34,6 +35,8 @@ class QtWindows:
         self._hooks = hooks
         self._contain = contain
         self._cursors: list[object] = []
+        self._thread: int | None = None
+        """The application's, once it is known."""
 
     def put_in(self) -> None:
         """The module of the widgets was imported."""
@@ -64,7 +67,7 @@ class QtWindows:
         def seen(frame: FrameType, args: tuple[Any, ...]) -> None:
             if bool(args[1]) is not is_on_by:
                 self._off(blocked_by, args[0])
-            elif self._core.QObject.isWidgetType(args[0]):
+            elif isinstance(args[0], self._widget):
                 self._on((blocked_by, id(args[0])), blocked_by, weakref.ref(args[0]), frame)
 
         return seen
@@ -90,10 +93,17 @@ class QtWindows:
         self._ledger.off((blocked_by, id(thing)))
 
     def _on(self, key: object, blocked_by: str, what: Callable[[], Any], frame: FrameType) -> None:
-        application = self._core.QCoreApplication.instance()
-        if application is not None and application.thread() == self._core.QThread.currentThread():
+        if threading.get_ident() == self._thread or self._is_here():
             self._ledger.on(key, blocked_by, what, lambda: noted(frame, self._is_loop))
             self._ask()
+
+    def _is_here(self) -> bool:
+        """Whether this is the application's thread."""
+        application = self._core.QCoreApplication.instance()
+        if application is None or application.thread() != self._core.QThread.currentThread():
+            return False
+        self._thread = threading.get_ident()
+        return True
 
     def _ask(self) -> None:
         if self._ledger.wants_look():
@@ -108,21 +118,21 @@ class QtWindows:
 
     def _harm(self, state: State) -> Harm | None:
         if state.blocked_by == names.OVERRIDE_CURSOR:
-            return self._is_cursor_wrong()
+            return self._cursor_harm(state.what())
         thing = state.what()
         try:
             return None if thing is None else self._asks[state.blocked_by](thing)
         except RuntimeError:  # Qt has deleted what Python still has a word for
             return None
 
-    def _is_cursor_wrong(self) -> Harm | None:
-        """Only of those that tell people to wait: another is a mode, as a cross is, or hides the pointer."""
+    def _cursor_harm(self, key: object) -> Harm | None:
+        """Only of the cursor that is shown, if it tells people to wait: others are a mode, or hide the pointer."""
         cursor = self._gui.overrideCursor()
         if cursor is None:
             return None
         shapes = self._core.Qt.CursorShape
         wait = next((name for name in _SAYS_WAIT if cursor.shape() == getattr(shapes, name)), "")
-        return Harm(wait, _MINUTE)
+        return Harm(wait, _MINUTE) if self._cursors[-1:] == [key] else HARMLESS
 
     def _are_updates_missed(self, widget: Any) -> Harm | None:
         """Not of one into which others paint: a player's, an OpenGL window."""
