@@ -16,6 +16,7 @@ _BY_KEY = {field.key: field for field in FIELDS}
 _LAST_LINE = re.compile(r"^Default: (?P<default>.+)\. Example: `(?P<file>.+)`$", re.MULTILINE)
 _DEFAULTS_IN_WORDS = {
     "exit_when_hung": "none",
+    "windows": "none",
     "sample_delay": "a fifth of the threshold",
     "store": "`.loopcanary` in the current folder, or the user's state folder where that cannot be written",
     "name": "its script or module",

@@ -593,8 +593,7 @@ BLOCKED_WINDOW = BlockedWindow(
     subject="QTableView orders",
     times=2,
     switched_on=(frame("Orders.load", "/srv/shop/orders.py", 87, in_app=True),),
-    culprit=CULPRIT,
-    **{**_WAITS, "began_wall_ns": BEGAN + 46 * S, "loop": "qt"},
+    **{**_WAITS, "cause": Cause.UNKNOWN, "began_wall_ns": BEGAN + 46 * S},
 )
 ISSUES = (JANK, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD)
 """One of each kind but those below, oldest first."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loopcanary.tracers.windows.ledger import HARMLESS, Harm, Ledger, State
+from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch
 
 LIMIT_NS = 10_000_000_000
 BAD = Harm("QLabel")
@@ -23,16 +23,16 @@ class Window:
     is_gone: bool = False
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(LIMIT_NS, self._told, lambda: int(self.now * LIMIT_NS))
+        self.watch = WindowWatch(LIMIT_NS, self._told, lambda: int(self.now * LIMIT_NS))
         places = ((_left.__code__, 1),)
-        self.ledger.on("key", "updates-disabled", lambda: None if self.is_gone else self, lambda: places)
+        self.watch.on("key", "updates-disabled", lambda: None if self.is_gone else self, lambda: places)
 
-    def _told(self, state: State, lasted_ns: int) -> None:
+    def _told(self, state: LeftOn, lasted_ns: int) -> None:
         self.told.append((state.seen, lasted_ns / LIMIT_NS))
 
     def look(self, at: float, found: Harm | None, running: Any = ()) -> bool:
         self.now = at
-        return self.ledger.look(lambda _: found, running)
+        return self.watch.look(lambda _: found, running)
 
 
 def _left() -> None: ...
@@ -53,14 +53,14 @@ def _left() -> None: ...
         pytest.param([(5.5, SLOW), (6.05, SLOW)], [6.05], id="what was meant for too long"),
     ],
 )
-def test_it_is_told_after_two_looks_on_a_healthy_loop(looks, told):
+def test_it_is_reported_after_two_looks_on_a_healthy_loop(looks, told):
     window = Window()
     for at, found in looks:
         window.look(at, found)
     assert [when for _, when in window.told] == pytest.approx(told)
 
 
-def test_what_a_running_function_left_on_is_not_told():
+def test_what_a_running_function_left_on_is_not_reported():
     window = Window()
     wants_more = [window.look(at, BAD, {_left.__code__}) for at in (0.55, 1.1, 1.65)]
     assert (window.told, wants_more) == ([], [True] * 3)
@@ -71,23 +71,23 @@ def test_what_a_running_function_left_on_is_not_told():
     [(BAD, False, [("QLabel", 0.7)]), (BAD, True, []), (HARMLESS, False, [])],
     ids=["it is there still", "it is gone", "it did no harm"],
 )
-def test_at_the_end_it_is_told_earlier(found, is_gone, told):
+def test_at_the_end_it_is_reported_earlier(found, is_gone, told):
     window = Window()
     window.look(0.55, found)
     window.now, window.is_gone = 0.7, is_gone
-    window.ledger.end()
+    window.watch.end()
     assert window.told == told
 
 
 def test_the_end_says_nothing_of_what_was_switched_off():
     window = Window()
     window.look(0.55, BAD)
-    window.ledger.off("key")
-    window.ledger.end()
+    window.watch.off("key")
+    window.watch.end()
     assert window.told == []
 
 
 def test_a_lost_look_is_asked_for_again():
     window = Window()
-    asked = [(window.ledger.wants_look(), setattr(window, "now", at))[0] for at in (1.0, 1.7, 9.0)]
+    asked = [(window.watch.wants_look(), setattr(window, "now", at))[0] for at in (1.0, 1.7, 9.0)]
     assert asked == [True, False, True]

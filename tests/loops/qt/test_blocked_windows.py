@@ -71,13 +71,13 @@ gray.setEnabled(False)
 picker = QtWidgets.QDialog(window)
 picker.show()
 looks = []
-look = tracer._ledgers[0].look
+look = tracer._watches[0].look
 
 def counted(*args):
     looks.append(1)
     return look(*args)
 
-tracer._ledgers[0].look = counted
+tracer._watches[0].look = counted
 
 def states():
     off.setUpdatesEnabled(False)  # it is not shown
@@ -106,7 +106,7 @@ say()
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_what_is_left_on_is_told_with_its_line(binding, run_window):
+def test_what_is_left_on_is_reported_with_its_line(binding, run_window):
     needs(binding)
     found = run_window(binding, HEAD + WINDOW.format(binding=binding) + LEFT_ON)
     assert found == {
@@ -123,7 +123,7 @@ def test_what_is_left_on_is_told_with_its_line(binding, run_window):
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_what_may_be_meant_is_not_told(binding, run_window):
+def test_what_may_be_meant_is_not_reported(binding, run_window):
     needs(binding)
     found = run_window(binding, HEAD + WINDOW.format(binding=binding) + MEANT)
     assert found == {"told": [], "errors": []}
@@ -203,7 +203,7 @@ app.exec()
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_a_grab_is_told_when_a_dialog_is_modal_beside_it(binding, run_window):
+def test_a_grab_beside_a_modal_dialog_is_reported(binding, run_window):
     needs(binding)
     found = run_window(binding, HEAD + WINDOW.format(binding=binding) + BEHIND)
     assert found == {"told": [["mouse-grab", "QLabel view", "drag"]], "errors": []}

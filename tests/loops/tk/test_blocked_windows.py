@@ -69,11 +69,11 @@ def animate():
 
 animate()
 looks = []
-looked = tracer._ledgers[-1].look
+looked = tracer._watches[-1].look
 def count(*args):
     looks.append(1)
     return looked(*args)
-tracer._ledgers[-1].look = count
+tracer._watches[-1].look = count
 until(lambda: len(looks) > 8)
 say(animated=len(drawn) > 8)
 """
@@ -115,11 +115,11 @@ def run(source: str) -> Any:
 
 
 @pytest.mark.parametrize("story", LEFT_ON)
-def test_what_is_left_on_is_told_with_its_line(story):
+def test_what_is_left_on_is_reported_with_its_line(story):
     assert run(WINDOW + LEFT_ON[story]) == {"errors": [], **TOLD[story]}
 
 
-def test_what_may_be_meant_is_not_told():
+def test_what_may_be_meant_is_not_reported():
     assert run(WINDOW + MEANT) == {"told": [], "errors": [], "animated": True}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from loopcanary.model.issues import windows as names
 from loopcanary.tracers.places import noted
 from loopcanary.tracers.windows.hooks import Hooks
-from loopcanary.tracers.windows.ledger import HARMLESS, Harm, Ledger, State, codes_inside
+from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside
 
 AWAITS = ("PySide6.QtWidgets", "PyQt6.QtWidgets", "PyQt5.QtWidgets", "PySide2.QtWidgets")
 _MINUTE = 6
@@ -24,14 +24,16 @@ _MINUTE = 6
 _SAYS_WAIT = ("WaitCursor", "BusyCursor", "ForbiddenCursor")
 
 
-class QtWindows:
+class QtStates:
     """What is switched on in the application's windows."""
 
     kind = "qt"
 
-    def __init__(self, ledger: Callable[[], Ledger], hooks: Hooks, contain: Callable[[Any], object]) -> None:
+    def __init__(
+        self, watch: Callable[[], WindowWatch], hooks: Hooks, contain: Callable[[Any], object]
+    ) -> None:
         """`contain` calls a function, so that nothing gets out."""
-        self._ledger = ledger()
+        self._watch = watch()
         self._hooks = hooks
         self._contain = contain
         self._cursors: list[object] = []
@@ -87,14 +89,14 @@ class QtWindows:
 
     def _cursor_back(self) -> None:
         if self._cursors:
-            self._ledger.off(self._cursors.pop())
+            self._watch.off(self._cursors.pop())
 
     def _off(self, blocked_by: str, thing: Any) -> None:
-        self._ledger.off((blocked_by, id(thing)))
+        self._watch.off((blocked_by, id(thing)))
 
     def _on(self, key: object, blocked_by: str, what: Callable[[], Any], frame: FrameType) -> None:
         if threading.get_ident() == self._thread or self._is_here():
-            self._ledger.on(key, blocked_by, what, lambda: noted(frame, self._is_loop))
+            self._watch.on(key, blocked_by, what, lambda: noted(frame, self._is_loop))
             self._ask()
 
     def _is_here(self) -> bool:
@@ -106,17 +108,17 @@ class QtWindows:
         return True
 
     def _ask(self) -> None:
-        if self._ledger.wants_look():
-            self._core.QTimer.singleShot(self._ledger.look_ms, lambda: self._contain(self._look))
+        if self._watch.wants_look():
+            self._core.QTimer.singleShot(self._watch.look_ms, lambda: self._contain(self._look))
 
     def _look(self) -> None:
-        if self._ledger.look(self._harm, codes_inside(sys._getframe(), self._is_loop)):
+        if self._watch.look(self._harm, codes_inside(sys._getframe(), self._is_loop)):
             self._ask()
 
     def _is_loop(self, frame: FrameType) -> bool:
         return frame.f_code in self._hooks.marks
 
-    def _harm(self, state: State) -> Harm | None:
+    def _harm(self, state: LeftOn) -> Harm | None:
         if state.blocked_by == names.OVERRIDE_CURSOR:
             return self._cursor_harm(state.what())
         thing = state.what()
@@ -126,7 +128,7 @@ class QtWindows:
             return None
 
     def _cursor_harm(self, key: object) -> Harm | None:
-        """Only of the cursor that is shown, if it tells people to wait: others are a mode, or hide the pointer."""
+        """Only of the cursor that is shown, if it says to wait: others are a mode, or hide the pointer."""
         cursor = self._gui.overrideCursor()
         if cursor is None:
             return None

@@ -13,7 +13,7 @@ from typing import Any
 from loopcanary.model.issues import windows as names
 from loopcanary.tracers.places import Places, noted
 from loopcanary.tracers.windows.hooks import Hooks
-from loopcanary.tracers.windows.ledger import HARMLESS, Harm, Ledger, State, codes_inside
+from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside
 
 AWAITS = ("tkinter",)
 _MANY_A_SECOND = 100
@@ -30,28 +30,30 @@ class _Line:
     calls: int = 0
 
 
-class _Thread:
+class _TkThread:
     """What is known of the windows of one thread. That thread only."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, watch: WindowWatch) -> None:
+        self.watch = watch
         self.lines: dict[tuple[CodeType, int], _Line] = {}
         """Since the last look."""
         self.idle: str | None = None
         """Tk's name for idle work that does nothing; it is gone when the loop was idle."""
 
 
-class TkWindows:
+class TkStates:
     """What is switched on in the windows of each thread."""
 
     kind = "tk"
 
-    def __init__(self, ledger: Callable[[], Ledger], hooks: Hooks, contain: Callable[[Any], object]) -> None:
+    def __init__(
+        self, watch: Callable[[], WindowWatch], hooks: Hooks, contain: Callable[[Any], object]
+    ) -> None:
         """`contain` calls a function, so that nothing gets out."""
-        self._ledger = ledger
+        self._watch = watch
         self._hooks = hooks
         self._contain = contain
-        self._threads: dict[int, _Thread] = {}
+        self._threads: dict[int, _TkThread] = {}
 
     def put_in(self) -> None:
         """The module was imported."""
@@ -61,19 +63,19 @@ class TkWindows:
         hook = self._hooks.observe
         hook(tkinter.Misc, "grab_set", self._grabbed)
         hook(tkinter.Misc, "grab_set_global", self._grabbed)
-        hook(tkinter.Misc, "grab_release", lambda _, args: self._here().ledger.off(id(args[0])))
+        hook(tkinter.Misc, "grab_release", lambda _, args: self._here().watch.off(id(args[0])))
         hook(tkinter.Misc, "after", self._after)
 
-    def _here(self) -> _Thread:
+    def _here(self) -> _TkThread:
         thread = self._threads.get(threading.get_ident())
         if thread is None:
-            thread = self._threads[threading.get_ident()] = _Thread(self._ledger())
+            thread = self._threads[threading.get_ident()] = _TkThread(self._watch())
         return thread
 
     def _grabbed(self, frame: FrameType, args: tuple[Any, ...]) -> None:
         thread, widget = self._here(), args[0]
         what = weakref.ref(widget)
-        thread.ledger.on(id(widget), names.TK_GRAB, what, lambda: noted(frame, self._is_loop))
+        thread.watch.on(id(widget), names.TK_GRAB, what, lambda: noted(frame, self._is_loop))
         self._ask(thread, widget)
 
     def _after(self, frame: FrameType, args: tuple[Any, ...]) -> None:
@@ -88,13 +90,13 @@ class TkWindows:
         line.calls += 1
         self._ask(thread, args[0])
 
-    def _ask(self, thread: _Thread, widget: Any) -> None:
+    def _ask(self, thread: _TkThread, widget: Any) -> None:
         """A timer that is no command of the program's, and not in what `after info` says."""
-        if thread.ledger.wants_look():
+        if thread.watch.wants_look():
             what = weakref.ref(widget)
             try:
                 widget.tk.createtimerhandler(
-                    thread.ledger.look_ms, lambda: self._contain(lambda: self._look(what))
+                    thread.watch.look_ms, lambda: self._contain(lambda: self._look(what))
                 )
             except (RuntimeError, self._error):  # a window of another thread
                 return
@@ -102,25 +104,25 @@ class TkWindows:
     def _look(self, asked: weakref.ref[Any]) -> None:
         thread, widget = self._here(), asked()
         lines, thread.lines = thread.lines, {}
-        wants_more = thread.ledger.look(self._harm, codes_inside(sys._getframe(), self._is_loop))
+        wants_more = thread.watch.look(self._harm, codes_inside(sys._getframe(), self._is_loop))
         calls = sum(line.calls for line in lines.values())
-        if thread.idle is None and calls * 1_000 >= _MANY_A_SECOND * thread.ledger.look_ms:
+        if thread.idle is None and calls * 1_000 >= _MANY_A_SECOND * thread.watch.look_ms:
             self._suspect(thread, max(lines.values(), key=lambda line: line.calls))
             wants_more = True
         if wants_more and widget is not None:
             self._ask(thread, widget)
 
-    def _suspect(self, thread: _Thread, line: _Line) -> None:
+    def _suspect(self, thread: _TkThread, line: _Line) -> None:
         """Idle work waits for the loop to be idle, as what draws windows does."""
         widget = line.widget()
         if widget is not None:
             thread.idle = str(widget.tk.call("after", "idle", ""))
-            thread.ledger.on(names.AFTER_STORM, names.AFTER_STORM, line.widget, lambda: line.places)
+            thread.watch.on(names.AFTER_STORM, names.AFTER_STORM, line.widget, lambda: line.places)
 
     def _is_loop(self, frame: FrameType) -> bool:
         return frame.f_code.co_name == "mainloop" and frame.f_code.co_filename == self._file
 
-    def _harm(self, state: State) -> Harm | None:
+    def _harm(self, state: LeftOn) -> Harm | None:
         widget = state.what()
         is_storm = state.blocked_by == names.AFTER_STORM
         try:
@@ -131,7 +133,7 @@ class TkWindows:
             self._here().idle = None
         return found
 
-    def _storm(self, state: State) -> Harm:
+    def _storm(self, state: LeftOn) -> Harm:
         tk = state.what().tk
         tk.call("after", "info", self._here().idle)  # TclError: the loop was idle
         state.times = len(tk.splitlist(tk.call("after", "info"))) - 1

@@ -12,9 +12,9 @@ from loopcanary.protocols.plugins import TracerPort
 from loopcanary.tracers.places import Owns, frames_of
 from loopcanary.tracers.windows import qt, tk
 from loopcanary.tracers.windows.hooks import Hooks
-from loopcanary.tracers.windows.ledger import Ledger, State
+from loopcanary.tracers.windows.watch import LeftOn, WindowWatch
 
-_TOOLKITS: tuple[tuple[Sequence[str], Any], ...] = ((qt.AWAITS, qt.QtWindows), (tk.AWAITS, tk.TkWindows))
+_TOOLKITS: tuple[tuple[Sequence[str], Any], ...] = ((qt.AWAITS, qt.QtStates), (tk.AWAITS, tk.TkStates))
 
 
 class ImportWait(Protocol):
@@ -45,7 +45,7 @@ class WindowTracer:
         self._owns = owns
         self._await_import = await_import
         self._now_ns = now_ns
-        self._ledgers: list[Ledger] = []
+        self._watches: list[WindowWatch] = []
         self._waits: list[ImportWait] = []
 
     def init(self, desk: TracerPort) -> None:
@@ -56,7 +56,7 @@ class WindowTracer:
     def start(self) -> None:
         """See protocols.plugins.Tracer."""
         for awaits, toolkit in _TOOLKITS:
-            windows = toolkit(partial(self._ledger, toolkit.kind), self._hooks, self._contain)
+            windows = toolkit(partial(self._watch, toolkit.kind), self._hooks, self._contain)
             wait = self._await_import(awaits, partial(self._contain, windows.put_in))
             self._waits.append(wait)
             wait.start()
@@ -66,15 +66,15 @@ class WindowTracer:
         for wait in self._waits:
             wait.cancel()
         self._hooks.take_out()
-        for ledger in self._ledgers:
-            ledger.end()
+        for watch in self._watches:
+            watch.end()
 
-    def _ledger(self, kind: str) -> Ledger:
-        ledger = Ledger(self._limit_ns, partial(self._told, kind), self._now_ns)
-        self._ledgers.append(ledger)
-        return ledger
+    def _watch(self, kind: str) -> WindowWatch:
+        watch = WindowWatch(self._limit_ns, partial(self._told, kind), self._now_ns)
+        self._watches.append(watch)
+        return watch
 
-    def _told(self, kind: str, state: State, lasted_ns: int) -> None:
+    def _told(self, kind: str, state: LeftOn, lasted_ns: int) -> None:
         self._desk.report(
             BlockedWindow(
                 began_wall_ns=time.time_ns() - lasted_ns,

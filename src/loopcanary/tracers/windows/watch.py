@@ -17,7 +17,7 @@ _KEPT_MAX = 1_000
 
 
 @dataclass(slots=True)
-class State:
+class LeftOn:
     """Something that was switched on."""
 
     blocked_by: str
@@ -44,11 +44,11 @@ class Harm:
 HARMLESS = Harm("")
 """It is on, and nobody misses anything."""
 
-Told = Callable[[State, int], object]
+Told = Callable[[LeftOn, int], object]
 """Called with a state that is reported, and how long it has lasted, in ns."""
 
 
-class Ledger:
+class WindowWatch:
     """One thread's. Where two looks in a row, half of the limit apart, find that a state does harm, and it
     has lasted for the limit, it is reported once. A look is a call of the loop: the loop is healthy."""
 
@@ -58,7 +58,7 @@ class Ledger:
         self._limit_ns = limit_ns
         self._told = told
         self._now_ns = now_ns
-        self._states: dict[object, State] = {}
+        self._states: dict[object, LeftOn] = {}
         self._asked_ns: int | None = None
 
     def on(self, key: object, blocked_by: str, what: Callable[[], Any], places: Callable[[], Places]) -> None:
@@ -70,7 +70,7 @@ class Ledger:
             return
         while len(self._states) >= _KEPT_MAX:
             del self._states[next(iter(self._states))]
-        self._states[key] = State(blocked_by, what, places(), self._now_ns())
+        self._states[key] = LeftOn(blocked_by, what, places(), self._now_ns())
 
     def off(self, key: object) -> None:
         """It was switched off."""
@@ -84,7 +84,7 @@ class Ledger:
         self._asked_ns = now_ns
         return True
 
-    def look(self, harm: Callable[[State], Harm | None], running: Container[CodeType]) -> bool:
+    def look(self, harm: Callable[[LeftOn], Harm | None], running: Container[CodeType]) -> bool:
         """On the loop. `harm`: None where it is off or gone. `running`: the code of functions that the loop
         waits for: what one of these switched on, it may still switch off. Whether to look again."""
         self._asked_ns = None
@@ -98,7 +98,7 @@ class Ledger:
                 self._judge(state, HARMLESS if is_running else found, now_ns - state.since_ns)
         return any(not state.is_told for state in self._states.values())
 
-    def _judge(self, state: State, found: Harm, lasted_ns: int) -> None:
+    def _judge(self, state: LeftOn, found: Harm, lasted_ns: int) -> None:
         limit_ns = self._limit_ns * found.patience
         if state.seen and found.subject and lasted_ns >= limit_ns:
             state.is_told = True
