@@ -31,7 +31,7 @@ def until(is_done):
     timer = QtCore.QTimer(app)
     timer.timeout.connect(look)
     timer.start(5)
-    app.exec()
+    getattr(app, "exec_", app.exec)()
     timer.stop()
 """
 LEFT_ON = """
@@ -251,3 +251,4 @@ def test_run_reports_it_and_the_line(engine, tmp_path):
     assert "orders.py:10 in load" in shown
     assert "setUpdatesEnabled(True) in a" in shown
     assert "unknown" not in shown
+    assert "loopcanary/" not in shown

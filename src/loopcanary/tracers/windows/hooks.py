@@ -45,16 +45,19 @@ class Hooks:
             self._set(owner, name, staticmethod(_like(original, self._around(original, seen))))
 
     def mark(self, owner: type[Any], name: str) -> None:
-        """Puts a frame of ours around a static function that runs a loop."""
-        # PySide6 has exec_ as a method, for programs of old.
-        if name in owner.__dict__ and not isinstance(owner.__dict__[name], MethodDescriptorType):
-            original = getattr(owner, name)
+        """Puts a frame of ours around a function that runs a loop."""
+        before = owner.__dict__.get(name)
+        if before is None:
+            return
+        original = getattr(owner, name)
 
-            def run(*args: Any, **keywords: Any) -> Any:
-                return original(*args, **keywords)
+        def run(*args: Any, **keywords: Any) -> Any:
+            return original(*args, **keywords)
 
-            self.marks.add(run.__code__)
-            self._set(owner, name, staticmethod(_like(original, run)))
+        self.marks.add(run.__code__)
+        hook = _like(original, run)
+        # Static but for PySide6's exec_, which is for programs of old.
+        self._set(owner, name, hook if isinstance(before, MethodDescriptorType) else staticmethod(hook))
 
     def take_out(self) -> None:
         """Any thread. What the program has put over a hook stays."""

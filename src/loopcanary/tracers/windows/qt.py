@@ -14,9 +14,8 @@ from types import FrameType
 from typing import Any
 
 from loopcanary.model.issues import windows as names
-from loopcanary.tracers.places import noted
 from loopcanary.tracers.windows.hooks import Hooks
-from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside
+from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside, places_inside
 
 AWAITS = ("PySide6.QtWidgets", "PyQt6.QtWidgets", "PyQt5.QtWidgets", "PySide2.QtWidgets")
 _MINUTE = 6
@@ -96,7 +95,7 @@ class QtStates:
 
     def _on(self, key: object, blocked_by: str, what: Callable[[], Any], frame: FrameType) -> None:
         if threading.get_ident() == self._thread or self._is_here():
-            self._watch.on(key, blocked_by, what, lambda: noted(frame, self._is_loop))
+            self._watch.on(key, blocked_by, what, lambda: places_inside(frame, self._is_loop))
             self._ask()
 
     def _is_here(self) -> bool:

@@ -11,9 +11,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 from loopcanary.model.issues import windows as names
-from loopcanary.tracers.places import Places, noted
+from loopcanary.tracers.places import Places
 from loopcanary.tracers.windows.hooks import Hooks
-from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside
+from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside, places_inside
 
 AWAITS = ("tkinter",)
 _MANY_A_SECOND = 100
@@ -75,7 +75,7 @@ class TkStates:
     def _grabbed(self, frame: FrameType, args: tuple[Any, ...]) -> None:
         thread, widget = self._here(), args[0]
         what = weakref.ref(widget)
-        thread.watch.on(id(widget), names.TK_GRAB, what, lambda: noted(frame, self._is_loop))
+        thread.watch.on(id(widget), names.TK_GRAB, what, lambda: places_inside(frame, self._is_loop))
         self._ask(thread, widget)
 
     def _after(self, frame: FrameType, args: tuple[Any, ...]) -> None:
@@ -86,7 +86,7 @@ class TkStates:
         if line is None:
             if len(thread.lines) >= _LINES_MAX:
                 return
-            line = thread.lines[key] = _Line(weakref.ref(args[0]), noted(frame, self._is_loop))
+            line = thread.lines[key] = _Line(weakref.ref(args[0]), places_inside(frame, self._is_loop))
         line.calls += 1
         self._ask(thread, args[0])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-from loopcanary.tracers.places import Places
+from loopcanary.tracers.places import Places, noted
 
 LOOK_SHARE = 0.55
 """Of the limit, between two looks: two of them are longer than it, also where timers are some percent off."""
@@ -111,6 +111,11 @@ class WindowWatch:
         for state in states.values():
             if state.seen and not state.is_told and state.what() is not None:
                 self._told(state, self._now_ns() - state.since_ns)
+
+
+def places_inside(frame: FrameType, is_loop: Callable[[FrameType], bool]) -> Places:
+    """Where it was called from, up to what the loop has called."""
+    return noted(frame, lambda each: each.f_back is not None and is_loop(each.f_back))
 
 
 def codes_inside(frame: FrameType | None, is_loop: Callable[[FrameType], bool]) -> set[CodeType]:
