@@ -292,7 +292,7 @@ _KINDS: dict[str, Any] = {
         parts=f"{_R}.locks:deadlock_parts",
         title="loopcanary.words.locks:deadlock_words",
         identity="loopcanary.tracers.locks.fitting:deadlock_identity",
-        fitted="loopcanary.assembly.locks:fitted_deadlock",
+        fitted="loopcanary.assembly.tracing.locks:fitted_deadlock",
     ),
     "lock-leak": Kind(
         "loopcanary.model.issues.locks:LockLeak",
@@ -303,7 +303,7 @@ _KINDS: dict[str, Any] = {
         parts=f"{_R}.locks:leak_parts",
         title="loopcanary.words.locks:leak_words",
         identity="loopcanary.tracers.locks.fitting:leak_identity",
-        fitted="loopcanary.assembly.locks:fitted_leak",
+        fitted="loopcanary.assembly.tracing.locks:fitted_leak",
     ),
     "finding": Kind(
         "loopcanary.model:ImportedFinding",
@@ -325,8 +325,8 @@ _KINDS: dict[str, Any] = {
         why=f"{_R}.windows:why",
         parts=f"{_R}.windows:parts",
         title="loopcanary.words.windows:window_words",
-        identity="loopcanary.assembly.windows:identity",
-        fitted="loopcanary.assembly.windows:fitted",
+        identity="loopcanary.assembly.tracing.windows:identity",
+        fitted="loopcanary.assembly.tracing.windows:fitted",
     ),
 }
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.program.watching import Watched
 
-from loopcanary.assembly import tracers
-from loopcanary.assembly.tracers import tracing_of
+from loopcanary.assembly.tracing import all as tracers
+from loopcanary.assembly.tracing.all import tracing_of
 from loopcanary.engine import Boundary
 from loopcanary.engine.traced import EngineTraces
 from loopcanary.tracers.tracing import Tracing
@@ -23,7 +23,7 @@ from loopcanary.tracers.tracing import Tracing
 PROGRAM = """
 import asyncio, sys, time
 import loopcanary
-from loopcanary.assembly.tracers import tracing_of
+from loopcanary.assembly.tracing.all import tracing_of
 
 engine = sys.argv[2]
 canary = loopcanary.install(

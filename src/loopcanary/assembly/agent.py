@@ -233,7 +233,7 @@ def _trace_answers(canary: Canary, native: Native) -> None:
     """Tracers are made for the first answer that was timed: most programs are no servers."""
     if canary.tracing.traces is None and not native.answers():
         return
-    from loopcanary.assembly.tracers import tracing_of
+    from loopcanary.assembly.tracing.all import tracing_of
     from loopcanary.probes.answers import figures
 
     tracing_of(canary).input_elsewhere = lambda: figures(native)
@@ -241,7 +241,7 @@ def _trace_answers(canary: Canary, native: Native) -> None:
 
 def _tracers(canary: Canary) -> Tracers:
     """Made when the first probe asks for them: most programs draw nothing."""
-    from loopcanary.assembly.tracers import tracing_of
+    from loopcanary.assembly.tracing.all import tracing_of
 
     return tracing_of(canary)
 

@@ -218,11 +218,11 @@ def _own_tracers(config: Config) -> dict[str, Callable[[], Tracer]]:
     """Those of ours that work in the program: it loads what the settings ask for, and nothing else."""
     makers: dict[str, Callable[[], Tracer]] = {}
     if config.locks:
-        from loopcanary.assembly.locks import lock_tracer
+        from loopcanary.assembly.tracing.locks import lock_tracer
 
         makers["locks"] = partial(lock_tracer, config)
     if config.windows_ns:
-        from loopcanary.assembly.windows import window_tracer
+        from loopcanary.assembly.tracing.windows import window_tracer
 
         makers["windows"] = partial(window_tracer, config)
     return makers
@@ -232,7 +232,7 @@ def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) ->
     """Most processes have none, and load nothing for them."""
     if not makers:
         return _NO_TRACERS
-    from loopcanary.assembly.tracers import plugged_tracers
+    from loopcanary.assembly.tracing.all import plugged_tracers
 
     return plugged_tracers(canary, makers)
 

@@ -77,13 +77,16 @@ def _words(issue: IssueFacts) -> str:
 
 
 def _with_stalls(issue: IssueFacts, stalls: Sequence[Stall]) -> IssueFacts:
-    """What the tracer does not say is taken from the first stall, which held most of the time."""
+    """What the tracer does not say is taken from the first stall, which held most of the time; its cause only
+    where that is of the same function."""
     main = stalls[0]
+    own, its = issue.culprit, main.culprit
+    is_its = own is None or its is None or (own.qualname, own.file) == (its.qualname, its.file)
     stacks = sorted((stack for stall in stalls for stack in stall.stacks), key=lambda stack: -stack.weight_ns)
     return replace(
         issue,
-        cause=main.cause if issue.cause is Cause.UNKNOWN and issue.culprit is None else issue.cause,
-        culprit=issue.culprit or main.culprit,
+        cause=main.cause if issue.cause is Cause.UNKNOWN and is_its else issue.cause,
+        culprit=own or its,
         advice=issue.advice or main.advice,
         loop=main.loop if issue.loop == _NO_LOOP else issue.loop,
         stalls=tuple(dict.fromkeys([*issue.stalls, *(stall.id for stall in stalls)]))[:_STALLS_MAX],

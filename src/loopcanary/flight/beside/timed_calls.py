@@ -47,7 +47,7 @@ def _calls(
 ) -> Iterator[tuple[int, CallSpan]]:
     """With a number each, in the order of their begins."""
     opened: list[tuple[int, int, int]] = []  # place in the order, function, begin
-    before = 0
+    gone: list[tuple[int, int]] = []  # function and end of calls whose begin is gone, innermost first
     for place, word in enumerate(words):
         number, at_us = word >> layout.TIME_BITS & _NUMBER_MASK, word & _TIME_MASK
         if word & _IN:
@@ -60,10 +60,12 @@ def _calls(
             if inner == number:
                 break
         else:
-            before += 1
-            yield -before, CallSpan(begin_us, at_us, number, False)
+            gone.append((number, at_us))
     older = open_at_end[: max(0, len(open_at_end) - len(opened))]
     for depth, (number, began_us) in enumerate(older):
-        yield depth - len(older) - before, CallSpan(began_us, end_us, number, True)
+        yield depth - len(older) - len(gone), CallSpan(began_us, end_us, number, True)
+    since_us = max([begin_us, *(began_us for _, began_us in older)])
+    for height, (number, ended_us) in enumerate(gone, 1):
+        yield -height, CallSpan(since_us, ended_us, number, False)
     for began, number, began_us in opened:
         yield began, CallSpan(began_us, end_us, number, True)
