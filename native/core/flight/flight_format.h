@@ -354,7 +354,8 @@ enum {
     LC_SAMPLE_WAITS_FOR_GIL = 1u << 0, /* the thread sleeps on the GIL's own condition variable */
     LC_SAMPLE_GC = 1u << 1,            /* this thread was collecting garbage */
     LC_SAMPLE_NO_KERNEL_VIEW = 1u << 2, /* /proc could not be read: kernel fields are meaningless */
-    LC_SAMPLE_CALLS_PYTHON = 1u << 3 /* functions of Python came and went while the stack was read */
+    LC_SAMPLE_CALLS_PYTHON = 1u << 3, /* functions of Python came and went while the stack was read */
+    LC_SAMPLE_IN_CIRCLE = 1u << 4 /* the lock's holder waits, over the slot's `circle`, for a thread that waits for it */
 };
 
 enum {
@@ -472,6 +473,18 @@ typedef struct { /* in the heap: what a thread that the slot speaks of was calle
 
 _Static_assert(sizeof(lc_thread_name_entry) == 16, "two words");
 
+typedef struct { /* in the heap: what a thread of a circle waits for */
+    uint32_t tid;
+    uint32_t before;     /* offset of the entry of a thread that waits for this one, LC_NO_REF: the stalled thread does */
+    uint32_t holder_tid; /* of the last entry: the stalled thread, or one of the entries before */
+    uint32_t stack;      /* of `tid`, LC_NO_REF none */
+    lc_ref module;       /* of LC_LOCK_MODULE */
+    uint8_t lock_kind, lock_proof, lock_frame; /* as a sample's; the frame is one of the holder's */
+    uint8_t reserved[5];
+} lc_wait_entry;
+
+_Static_assert(sizeof(lc_wait_entry) == 32, "four words");
+
 enum { /* bits of lc_host_entry.told */
     LC_HOST_PROCESS_CPU = 1u << 0,
     LC_HOST_MAJOR_FAULTS = 1u << 1,
@@ -561,7 +574,8 @@ typedef struct {
     lc_word waiter_count; /* other threads that waited for the lock that the thread waits for: the most at one look */
     lc_word waiters[LC_SLOT_WAITERS_MAX]; /* thread ids of the first of them */
     lc_word thread_names; /* offset of the last lc_thread_name_entry, LC_NO_REF none */
-    char reserved[24];
+    lc_word circle; /* offset of its last lc_wait_entry, LC_NO_REF none was seen */
+    char reserved[16];
     lc_thread_entry threads[LC_SLOT_THREADS_MAX];
     lc_host_entry hosts[LC_HOST_MAX];
     lc_contributor_entry contributors[LC_TALLY_COUNT];

@@ -225,3 +225,14 @@ void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name)
     LC_RELEASE(slot->thread_names, offset);
     writer->threads[writer->thread_count++] = (uint32_t)tid;
 }
+
+uint32_t lc_slot_put_wait(lc_slot_writer *writer, const lc_wait_entry *wait)
+{
+    lc_slot *slot = writer->slot;
+    const uint32_t offset = reserve(slot, sizeof *wait);
+    if (offset != LC_NO_REF) {
+        memcpy(in_slot(slot, offset), wait, sizeof *wait);
+        LC_RELEASE(slot->heap_used, offset + sizeof *wait);
+    }
+    return offset;
+}

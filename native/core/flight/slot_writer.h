@@ -62,4 +62,7 @@ bool lc_slot_wants_thread_name(const lc_slot_writer *writer, uint64_t tid);
 /* Stores it, unless it is empty. */
 void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name);
 
+/* Stores it in the heap; answers its offset, LC_NO_REF if there is no room. It is in a circle once the slot's `circle` says so. */
+uint32_t lc_slot_put_wait(lc_slot_writer *writer, const lc_wait_entry *wait);
+
 #endif

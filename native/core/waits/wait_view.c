@@ -49,10 +49,6 @@ static void put_target(const lc_wait_memory *memory, lc_sample_entry *sample)
 
 /* ---- the lock ------------------------------------------------------------------------------------ */
 
-/* All threads are searched for the holder at the first looks, then ever more rarely: a thread that does not
- * show at once mostly never does. A holder that was found is looked at each time. */
-static bool search_is_due(uint32_t looks) { return (looks & (looks - 1u)) == 0; }
-
 static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const lc_thread_view *view,
                          uint64_t thread_state, lc_slot_writer *writer, lc_sample_entry *sample)
 {
@@ -61,7 +57,7 @@ static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const 
         .thread_state = thread_state,
         .futex = memory->call.args[0],
         .known_holder = memory->holder_thread_state,
-        .search = search_is_due(memory->looks),
+        .search = lc_search_is_due(memory->looks),
     };
     memory->looks++;
     source->lock(source, &question, &lock);
@@ -72,6 +68,9 @@ static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const 
         return 0;
     }
     const lc_ref module = lc_slot_put_text(writer, lock.module);
+    const bool in_circle = lock.holder_thread_state != 0 &&
+                           lc_lock_circle_follow(&memory->circle, source, thread_state, lock.holder_thread_state,
+                                                 lock.holder_tid, writer);
     if (!lc_thread_view_in_call(view, &memory->call)) {
         return 0;
     }
@@ -80,6 +79,7 @@ static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const 
     sample->lock_proof = (uint8_t)lock.proof;
     sample->lock_frame = lock.frame;
     sample->target = module;
+    sample->flags |= in_circle ? LC_SAMPLE_IN_CIRCLE : 0;
     sample->holder_tid = lock.holder_tid;
     return lock.holder_thread_state;
 }

@@ -7,6 +7,7 @@
 #include "core/memory/memory_reader.h"
 #include "core/flight/slot_writer.h"
 #include "core/host/thread_view.h"
+#include "core/waits/lock_circle.h"
 
 /* What is remembered of a wait from one sample to the next. A wait is the same one while the thread has not run
  * and is in the same call: then its target is not asked for again. */
@@ -19,6 +20,7 @@ typedef struct {
     uint8_t target_kind;
     uint32_t looks; /* at the lock, in this wait */
     uint64_t holder_thread_state; /* of the lock at the last look, 0 unknown */
+    lc_lock_circle circle; /* that the holder is in */
 } lc_wait_memory;
 
 /* Fills in the sample's target and lock fields. Answers the thread state of the lock's holder, 0 where none is known

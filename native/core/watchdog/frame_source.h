@@ -61,6 +61,12 @@ typedef struct {
     uint64_t wait_address_high; /* waits for the GIL */
 } lc_gil_view;
 
+/* Whether a thread in a futex call on this address waits for the GIL. */
+static inline bool lc_sleeps_on_gil(const lc_gil_view *gil, uint64_t address)
+{
+    return address >= gil->wait_address_low && address < gil->wait_address_high;
+}
+
 typedef struct {
     uint64_t thread_state;
     uint64_t tid;

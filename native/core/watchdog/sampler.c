@@ -72,8 +72,7 @@ static void put_kernel_view(lc_sample_entry *sample, const lc_thread_reading *re
 
 static bool sleeps_on_gil(const lc_gil_view *gil, const lc_syscall_fields *call)
 {
-    return call->number == SYS_futex && call->args[0] >= gil->wait_address_low &&
-           call->args[0] < gil->wait_address_high;
+    return call->number == SYS_futex && lc_sleeps_on_gil(gil, call->args[0]);
 }
 
 static bool this_thread_collects(const lc_watchdog *w, const lc_lane *lane)
@@ -107,6 +106,14 @@ static void put_thread_name(lc_watchdog *w, lc_slot_writer *writer, uint64_t thr
     }
 }
 
+static void put_circle(lc_watchdog *w, lc_lock_circle *circle, lc_slot_writer *writer)
+{
+    lc_lock_circle_put(circle, w->source, writer, w->holder_stack);
+    for (uint32_t i = 0; i < circle->closed; i++) {
+        put_thread_name(w, writer, circle->links[i].thread_state, circle->links[i].tid);
+    }
+}
+
 /* `holder`: thread state of the thread whose stack belongs to the sample too, 0 none. It is read when the first stack is
  * stored: a walk may put other code in the place of code that the walk before it has named. */
 static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample, bool has_stack, uint64_t holder)
@@ -132,6 +139,9 @@ static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample,
     }
     if (holder != 0) {
         put_thread_name(w, writer, holder, sample->holder_tid);
+    }
+    if (sample->flags & LC_SAMPLE_IN_CIRCLE) {
+        put_circle(w, &watch->wait.circle, writer);
     }
     lc_slot_put_sample(writer, sample);
     lc_flight_count(w->flight, LC_COUNTER_samples_taken, 1);

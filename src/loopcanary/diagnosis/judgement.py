@@ -17,6 +17,7 @@ from loopcanary.diagnosis.code.frame_table import FrameTable
 from loopcanary.diagnosis.code.sources import FileSources, SourceReader
 from loopcanary.diagnosis.culprit.blamed import blamed_stacks
 from loopcanary.diagnosis.culprit.blocker import find_blocker
+from loopcanary.diagnosis.culprit.circles import Circle, circle_sentences, find_circle
 from loopcanary.diagnosis.culprit.polling import Polling, find_polling
 from loopcanary.diagnosis.culprit.portions import find_portions
 from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
@@ -88,16 +89,19 @@ def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock,
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)
     blocker = None if suspect is None else find_blocker(suspect, observation.sites, verdict.cause)
     holder = holders[0] if holders else None
-    polling = find_polling(observation, verdict, suspect, blocker)
+    polling, circle = find_polling(observation, verdict, suspect, blocker), find_circle(observation)
+    setting = find_setting(case, verdict, suspect, blocker, polling)
+    if circle is not None:
+        setting = replace(setting, topic=circle.topic)
     return Stall(
         **_seen(case, session, clock),
         fingerprint="",
-        title=make_title(evidence, first, culprit, blocker, holders, polling=polling),
+        title=make_title(evidence, first, culprit, blocker, holders, polling=polling, circle=circle),
         state=state,
         cause=verdict.cause,
         confidence=verdict.confidence,
-        evidence=(*_sentences(case, verdict), *_polled(polling)),
-        advice=_advice(verdict, blocker, find_setting(case, verdict, suspect, blocker, polling)),
+        evidence=(*_circled(circle), *_sentences(case, verdict), *_polled(polling)),
+        advice=_advice(verdict, blocker, setting),
         culprit=culprit,
         blocker=blocker,
         holder=holder,
@@ -207,6 +211,11 @@ def _polled(polling: Polling | None) -> Iterator[Sentence]:
     if polling is not None:
         line = None if polling.loop_line is None else str(polling.loop_line)
         yield say("in-a-row", count=polling.count, call=polling.call, line=line)
+
+
+def _circled(circle: Circle | None) -> Iterator[Sentence]:
+    if circle is not None:
+        yield from circle_sentences(circle)
 
 
 def _merge(case: StallCase) -> MergedStacks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.culprit.circles import Circle
 from loopcanary.diagnosis.culprit.polling import Polling
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
 from loopcanary.model.stall import chief_holders
@@ -26,8 +27,12 @@ def make_title(
     holders: Sequence[Holder],
     *,
     polling: Polling | None,
+    circle: Circle | None = None,
 ) -> str:
     """Such as `time.sleep(0.3) in handler (app.py:41)`. `finding`: of the cause; None: unknown."""
+    if circle is not None:
+        threads = [wait.thread for wait in circle.members]
+        return say("title:deadlock", threads=threads, place=_place(culprit))
     cause = Cause.UNKNOWN if finding is None else finding.cause
     if finding is not None and finding.title is not None:
         # What strikes any code names none: its stalls of many places are one group.

@@ -49,6 +49,7 @@ SAMPLE_WAITS_FOR_GIL: Final = 1
 SAMPLE_GC: Final = 2
 SAMPLE_NO_KERNEL_VIEW: Final = 4
 SAMPLE_CALLS_PYTHON: Final = 8
+SAMPLE_IN_CIRCLE: Final = 16
 HOST_PROCESS_CPU: Final = 1
 HOST_MAJOR_FAULTS: Final = 2
 HOST_SYSTEM: Final = 4
@@ -339,6 +340,11 @@ THREAD = Layout("lc_thread_entry", "Q tid at_ns\nI stack\nB thread_state holds_g
 
 THREAD_NAME = Layout("lc_thread_name_entry", "I tid before\n8s name")
 
+WAIT = Layout(
+    "lc_wait_entry",
+    "I tid before holder_tid stack\n8s module\nB lock_kind lock_proof lock_frame\n5s reserved",
+)
+
 HOST = Layout(
     "lc_host_entry",
     """
@@ -370,8 +376,8 @@ SLOT_FACTS = Layout(
     Q before_at_ns before_on_cpu_ns before_run_queue_ns
     Q host_count contributor_count contributors_from_ns contributors_dropped waiter_count
     {8 * SLOT_WAITERS_MAX}s waiters
-    Q thread_names
-    24s reserved
+    Q thread_names circle
+    16s reserved
     """,
 )
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import takewhile
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from loopcanary.flight import format as layout
 from loopcanary.model import Frame, Stack
 
 _FRAME_LIMIT: Final = 16384
+_CIRCLE_LIMIT: Final = 64
 
 
 @lru_cache(maxsize=64)
@@ -58,6 +59,16 @@ class SlotHeap:
             found.append((tid, self.text(ref) or ""))
             offset, end = before, offset
         return tuple(reversed(found))
+
+    def waits(self, offset: int) -> tuple[tuple[Any, ...], ...]:
+        """Fields of the lc_wait_entry at this offset and of those before it, the first one first."""
+        found = []
+        end = self._end
+        while self._holds(offset, layout.WAIT.size) and offset <= end - layout.WAIT.size:
+            fields = layout.WAIT.struct.unpack_from(self._data, offset)
+            found.append(fields)
+            offset, end = fields[1], offset
+        return tuple(reversed(found[-_CIRCLE_LIMIT:]))
 
     def stack(self, offset: int) -> Stack | None:
         """The stack at this offset; None for none, and for one that does not lie in the heap."""

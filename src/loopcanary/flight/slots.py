@@ -26,6 +26,7 @@ from loopcanary.model import (
     Scheduler,
     ThreadReading,
     ThreadStack,
+    ThreadWait,
 )
 
 _TRIES: Final = 8
@@ -155,6 +156,16 @@ class SlotCopy:
         tids = struct.unpack(f"<{layout.SLOT_WAITERS_MAX}Q", self.facts["waiters"])
         return tuple(bounded(tid) for tid in tids[:count]), count
 
+    def circle(self) -> tuple[ThreadWait, ...]:
+        """The other threads of the circle that the thread waits for or is in, and what each waits for."""
+        return tuple(
+            ThreadWait(tid=tid, lock=lock, holder_tid=holder_tid, stack=self.heap.stack(stack))
+            for tid, _, holder_tid, stack, module, kind, proof, frame, _ in self.heap.waits(
+                self.facts["circle"]
+            )
+            if (lock := lock_view(kind, proof, self.heap.text(module), frame)) is not None
+        )
+
     def thread_names(self) -> tuple[tuple[int, str], ...]:
         """(thread id, name) of holders, and of all threads of a hang, as they were called then."""
         return self.heap.thread_names(self.facts["thread_names"])
@@ -209,6 +220,7 @@ class SlotCopy:
             waits_for_gil=bool(flags & layout.SAMPLE_WAITS_FOR_GIL),
             in_gc=bool(flags & layout.SAMPLE_GC),
             calls_python=bool(flags & layout.SAMPLE_CALLS_PYTHON),
+            in_circle=bool(flags & layout.SAMPLE_IN_CIRCLE),
             holder_tid=holder_tid or None,
             holder_stack=self.heap.stack(holder_stack),
             gc_total_ns=bounded(gc_total),

@@ -110,6 +110,7 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
         contributors_dropped=without_name,
         waiters=waiters,
         waiter_count=waiter_count,
+        circle=slot.circle(),
         thread_names=slot.thread_names(),
     )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         StallEvidence,
         ThreadReading,
         ThreadStack,
+        ThreadWait,
     )
     from loopcanary.model.figures.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
     from loopcanary.model.figures.lags import IdleFigures, InputFigures
@@ -70,7 +71,7 @@ _HOMES = {
     "earlier": "EarlierWork LongWork ShortWork WorkKind",
     "evidence": (
         "CallbackNames Collection HostReading KernelView LaneTotals Sample StallEvidence "
-        "ThreadReading ThreadStack"
+        "ThreadReading ThreadStack ThreadWait"
     ),
     "figures.frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
     "issues.finding": "ImportedFinding FindingRule FoundAt",

@@ -51,6 +51,18 @@ class Sample:
     gc_total_ns: int = 0
     target: Target | None = None
     lock: LockView | None = None
+    in_circle: bool = False
+    """Its holder waits, over the evidence's `circle`, for a thread that waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadWait:
+    """Another thread, which waits for a lock."""
+
+    tid: int
+    lock: LockView
+    holder_tid: int
+    stack: Stack | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +246,9 @@ class StallEvidence:
     were seen at one look."""
     waiter_count: int = 0
     """All of these."""
+    circle: tuple[ThreadWait, ...] = ()
+    """Other threads in the circle of waits that samples are `in_circle` of: the first waits for the second and so
+    on, the last for the stalled thread or one of them."""
     earlier: tuple[LongWork, ...] = ()
     """Of the lane, over before the stall began; in order of their begins, a turn before its callbacks."""
     earlier_from_ns: int | None = None

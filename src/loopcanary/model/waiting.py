@@ -58,7 +58,7 @@ class StateWord(Enum):
     STARVED = "starved"
     """It was ready, and the host did not run it."""
     DEADLOCKED = "deadlocked"
-    """It waits for what only it can release."""
+    """It waits for what only it can release, or threads that wait for each other."""
     PEER_DEAD = "peer-dead"
     """It waits for a peer that does not answer."""
     HUNG = "hung"

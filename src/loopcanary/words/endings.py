@@ -10,7 +10,7 @@ _NAME_MAX = 100
 _WORDS = {
     StateWord.STOPPED: "the thread was stopped, or the machine was frozen",
     StateWord.STARVED: "the thread was ready, and got no CPU",
-    StateWord.DEADLOCKED: "the thread waits for a lock that it holds itself",
+    StateWord.DEADLOCKED: "no thread can release what it waits for",
     StateWord.PEER_DEAD: "the peer does not answer",
     StateWord.HUNG: "the thread is in one line, and does not get on",
     StateWord.SLOW: "the thread gets on, and takes long",

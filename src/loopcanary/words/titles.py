@@ -36,6 +36,7 @@ TITLES: Mapping[str, str] = {
     "terminal-input": "waiting for standard input",
     "gil-held": "GIL held by {holder}{place: }{also:, }",
     "lock-held": "waiting for {lock} held by {holder}{place: }{also:, }",
+    "deadlock": "deadlock of {threads:and}{place: }",
     "thread-imports": "waiting for {holder} to import {module}",
     "thread-runs": "waiting for {holder} to end{place: }",
     "callbacks": "{count:n} callbacks in one turn{most:, }",

@@ -1,0 +1,126 @@
+#include "core/waits/lock_circle.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "core/host/thread_view.h"
+#include "core/lane/lane.h"
+
+static bool same_call(const lc_syscall_fields *a, const lc_syscall_fields *b) { return memcmp(a, b, sizeof *a) == 0; }
+
+/* A thread that has its lock, and waits for the GIL on its way back, still looks as if it called acquire. */
+static bool sleeps_for_lock(lc_frame_source *source, uint64_t thread_state, const lc_syscall_fields *call)
+{
+    lc_gil_view gil = {0};
+    if (call->number != SYS_futex) {
+        return false;
+    }
+    source->gil(source, thread_state, &gil);
+    return !lc_sleeps_on_gil(&gil, call->args[0]);
+}
+
+/* Nobody waits for an RLock of their own. */
+static bool is_held(const lc_circle_link *link, const lc_lock_view *lock)
+{
+    return lock->kind != LC_LOCK_NONE && lock->proof != LC_PROOF_NONE &&
+           !(lock->kind == LC_LOCK_RECURSIVE && lock->holder_thread_state == link->thread_state);
+}
+
+/* Looks at what the link's thread waits for; answers whether a thread is known that holds it. `same` becomes false if it is not
+ * what the last look saw. */
+static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_state, uint32_t tid,
+                 lc_slot_writer *writer, bool *same)
+{
+    lc_lock_view lock = {.kind = LC_LOCK_NONE};
+    const lc_syscall_fields call = lc_thread_call(tid);
+    if (!sleeps_for_lock(source, thread_state, &call)) {
+        *link = (lc_circle_link){0};
+        return false;
+    }
+    if (link->thread_state != thread_state || !same_call(&link->call, &call)) {
+        *link = (lc_circle_link){.thread_state = thread_state, .tid = tid, .call = call};
+        *same = false;
+    }
+    const lc_lock_question question = {
+        .thread_state = thread_state,
+        .futex = call.args[0],
+        .known_holder = link->holder_thread_state,
+        .search = lc_search_is_due(link->looks++),
+    };
+    source->lock(source, &question, &lock);
+    const lc_ref module = lc_slot_put_text(writer, lock.module);
+    const lc_syscall_fields now = lc_thread_call(tid);
+    const bool held = is_held(link, &lock) && same_call(&now, &call);
+    *same = *same && held && link->object == lock.object && link->holder_thread_state == lock.holder_thread_state;
+    link->holder_thread_state = held ? lock.holder_thread_state : 0;
+    link->object = lock.object;
+    link->holder_tid = lock.holder_tid;
+    link->module = module;
+    link->kind = (uint8_t)lock.kind;
+    link->proof = (uint8_t)lock.proof;
+    link->frame = lock.frame;
+    return held;
+}
+
+/* Whether the last of the links leads back into the chain. */
+static bool is_closed(const lc_lock_circle *circle, uint32_t links, uint64_t thread_state)
+{
+    const uint64_t next = circle->links[links - 1].holder_thread_state;
+    for (uint32_t i = 0; i < links; i++) {
+        if (circle->links[i].thread_state == next) {
+            return true;
+        }
+    }
+    return next == thread_state;
+}
+
+bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state,
+                           uint64_t holder_thread_state, uint32_t holder_tid, lc_slot_writer *writer)
+{
+    const uint32_t before = circle->closed;
+    bool same = true;
+    circle->closed = 0;
+    for (uint32_t i = 0; i < LC_CIRCLE_MAX && holder_thread_state != thread_state; i++) {
+        lc_circle_link *link = &circle->links[i];
+        if (!look(link, source, holder_thread_state, holder_tid, writer, &same)) {
+            return false;
+        }
+        if (is_closed(circle, i + 1, thread_state)) {
+            circle->closed = i + 1;
+            same = same && before == circle->closed;
+            circle->stored = circle->stored && same;
+            return same;
+        }
+        holder_thread_state = link->holder_thread_state;
+        holder_tid = link->holder_tid;
+    }
+    return false;
+}
+
+void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot_writer *writer, lc_stack *stack)
+{
+    if (circle->stored) {
+        return;
+    }
+    circle->stored = true;
+    uint32_t before = LC_NO_REF;
+    for (uint32_t i = 0; i < circle->closed; i++) {
+        const lc_circle_link *link = &circle->links[i];
+        const bool walked = source->walk(source, link->thread_state, stack) == LC_WALK_OK;
+        const lc_wait_entry entry = {
+            .tid = link->tid,
+            .before = before,
+            .holder_tid = link->holder_tid,
+            .stack = walked ? lc_slot_put_stack(writer, stack) : LC_NO_REF,
+            .module = link->module,
+            .lock_kind = link->kind,
+            .lock_proof = link->proof,
+            .lock_frame = link->frame,
+        };
+        before = lc_slot_put_wait(writer, &entry);
+        if (before == LC_NO_REF) {
+            return; /* the heap is full */
+        }
+    }
+    LC_RELEASE(writer->slot->circle, before);
+}

@@ -1,0 +1,46 @@
+/* Threads that wait for each other in a circle: the chain of waits from a stalled thread on. */
+#ifndef LOOPCANARY_LOCK_CIRCLE_H
+#define LOOPCANARY_LOCK_CIRCLE_H
+
+#include "core/flight/slot_writer.h"
+#include "core/host/proc_text.h"
+#include "core/watchdog/frame_source.h"
+
+/* Threads that a chain is followed over. A longer circle is not found. */
+#define LC_CIRCLE_MAX 6u
+
+/* A thread of the chain, and what it was seen to wait for. */
+typedef struct {
+    uint64_t thread_state; /* 0: not looked at */
+    uint64_t holder_thread_state; /* 0 not known */
+    uint64_t object; /* the lock's, as lc_lock_view has it */
+    lc_syscall_fields call;
+    lc_ref module;
+    uint32_t tid;
+    uint32_t holder_tid;
+    uint32_t looks; /* in this wait */
+    uint8_t kind, proof, frame;
+} lc_circle_link;
+
+/* What is remembered from one sample of a wait to the next; zero at first. */
+typedef struct {
+    uint32_t closed; /* links of the circle that the last look found; 0 it found none */
+    bool stored; /* it is in the slot */
+    lc_circle_link links[LC_CIRCLE_MAX];
+} lc_lock_circle;
+
+/* All threads are searched for a lock's holder at the first looks, then ever more rarely: a thread that does not
+ * show at once mostly never does. A holder that was found is looked at each time. */
+static inline bool lc_search_is_due(uint32_t looks) { return (looks & (looks - 1u)) == 0; }
+
+/* Whether the thread at `holder_thread_state`, for which the one at `thread_state` waits, waits itself for one of the chain, for
+ * the second time in a row and for the same locks. `holder_tid`: of the first. Each link is proven as lc_lock proves it, between
+ * two looks at the call that its thread sleeps in: 2 reads of a file and one question for each. The watchdog's thread; no
+ * allocation. Must come before the sample's stack is stored: it puts texts into the slot. */
+bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state,
+                           uint64_t holder_thread_state, uint32_t holder_tid, lc_slot_writer *writer);
+
+/* Stores the links of a circle that was followed, once. `stack`: scratch. */
+void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot_writer *writer, lc_stack *stack);
+
+#endif

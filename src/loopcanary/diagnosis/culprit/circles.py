@@ -1,0 +1,127 @@
+"""Threads that wait for each other in a circle: which, where each waits, and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loopcanary.diagnosis.code.stack_frames import PlacedStack
+from loopcanary.diagnosis.culprit.suspect import find_suspect, to_culprit
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
+from loopcanary.model import Culprit, ThreadWait
+from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END
+from loopcanary.words.sentences import Sentence, say
+
+_MOST = 0.5
+"""Of the stall, spent in a circle, to be called a deadlock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircleWait:
+    """A thread, and what it waits for."""
+
+    tid: int
+    thread: str
+    place: Culprit | None
+    """Where it waits."""
+    lock: str
+    """The `kind` of a LockView."""
+    holder_tid: int
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """The chain of waits that begins with the stalled thread, and comes back to one of its threads."""
+
+    waits: tuple[CircleWait, ...]
+
+    @property
+    def members(self) -> tuple[CircleWait, ...]:
+        """Those that wait for each other: all, or all but the first ones, which wait for a circle."""
+        tids = [wait.tid for wait in self.waits]
+        return self.waits[tids.index(self.waits[-1].holder_tid) :]
+
+    @property
+    def topic(self) -> str:
+        """What the advice is about: the `topic` of a row of words.remedies."""
+        kinds = [wait.lock for wait in self.members]
+        if THREAD_END in kinds:
+            return "deadlock-of-join"
+        if all(kind.startswith(IMPORT_LOCK) for kind in kinds):
+            return "deadlock-of-imports"
+        return "deadlock" if len(kinds) == 1 else "deadlock-of-locks"
+
+
+def in_circle_share(observation: Observation) -> float:
+    """The part of the stall for which samples prove a circle."""
+    return observation.share(observation.select_each(lambda seen: seen.sample.in_circle))
+
+
+def find_circle(observation: Observation) -> Circle | None:
+    """The circle that half of the stall and more was spent in or before; None: there is none, or its threads
+    are not known. `observation`: of all its samples."""
+    if in_circle_share(observation) < _MOST:
+        return None
+    seen = next(one for one in reversed(observation.seen) if one.sample.in_circle)
+    waits = (_own(observation, seen), *(_other(observation, one) for one in observation.evidence.circle))
+    return Circle(waits) if _is_whole(waits) else None
+
+
+def circle_sentences(circle: Circle) -> Iterator[Sentence]:
+    """`A deadlock: MainThread and worker wait for each other.`, then what each waits for."""
+    names = [wait.thread for wait in circle.members]
+    yield say("deadlock", threads=names) if len(names) > 1 else say("own-deadlock", thread=names[0])
+    for wait in circle.waits:
+        place = wait.place
+        where = None if place is None else say("place", **_place(place))
+        code = "waits-for-end" if wait.lock == THREAD_END else "waits-for-lock"
+        yield say(code, thread=wait.thread, place=where, lock=wait.lock, holder=wait.holder)
+
+
+def _own(observation: Observation, seen: WeighedSample) -> CircleWait:
+    evidence, sample = observation.evidence, seen.sample
+    return CircleWait(
+        tid=evidence.tid,
+        thread=evidence.thread_name or f"thread {evidence.tid}",
+        place=_culprit(observation, seen.view.stack),
+        lock="" if sample.lock is None else sample.lock.kind,
+        holder_tid=sample.holder_tid or 0,
+        holder=_name(observation, sample.holder_tid or 0),
+    )
+
+
+def _other(observation: Observation, wait: ThreadWait) -> CircleWait:
+    stack = None if wait.stack is None else observation.place(wait.stack)
+    return CircleWait(
+        tid=wait.tid,
+        thread=_name(observation, wait.tid),
+        place=_culprit(observation, stack),
+        lock=wait.lock.kind,
+        holder_tid=wait.holder_tid,
+        holder=_name(observation, wait.holder_tid),
+    )
+
+
+def _name(observation: Observation, tid: int) -> str:
+    evidence = observation.evidence
+    if tid == evidence.tid and evidence.thread_name:
+        return evidence.thread_name
+    return observation.threads.get(tid) or f"thread {tid}"
+
+
+def _culprit(observation: Observation, stack: PlacedStack | None) -> Culprit | None:
+    suspect = find_suspect([(stack, 1)]) if stack else None
+    return None if suspect is None else to_culprit(suspect, observation.sites)
+
+
+def _place(culprit: Culprit) -> dict[str, object]:
+    return {"function": culprit.qualname, "file": culprit.file, "line": culprit.line}
+
+
+def _is_whole(waits: tuple[CircleWait, ...]) -> bool:
+    """Whether each waits for the next, and the last for one of them: a damaged file may say otherwise."""
+    tids = [wait.tid for wait in waits]
+    leads_on = all(one.holder_tid == after.tid for one, after in zip(waits, waits[1:], strict=False))
+    return len(waits) > 1 and leads_on and waits[-1].holder_tid in tids and len(set(tids)) == len(tids)
