@@ -33,6 +33,7 @@ from loopcanary.model import (
     StallScope,
     TargetKind,
     ThreadStack,
+    ThreadWait,
 )
 
 BOOT_ID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
@@ -334,10 +335,13 @@ class SlotBuilder:
             self.put_thread(index, thread)
         for tid, name in evidence.thread_names:
             self.put_thread_name(tid, name)
+        for wait in evidence.circle:
+            self.put_wait(wait)
 
     def put_sample(self, index: int, sample: Sample, epoch: int) -> None:
         flags = layout.SAMPLE_WAITS_FOR_GIL * sample.waits_for_gil | layout.SAMPLE_GC * sample.in_gc
         flags |= layout.SAMPLE_CALLS_PYTHON * sample.calls_python
+        flags |= layout.SAMPLE_IN_CIRCLE * sample.in_circle
         fields: dict[str, Any] = {
             "at_ns": sample.at_ns,
             "epoch": epoch,
@@ -434,6 +438,23 @@ class SlotBuilder:
         before = layout.SLOT_FACTS.read(self._data, self._at)["thread_names"]
         ref = self.text(name)
         self.put(thread_names=self.store(struct.pack("<II", tid, before) + ref))
+
+    def put_wait(self, wait: ThreadWait) -> None:
+        before = layout.SLOT_FACTS.read(self._data, self._at)["circle"]
+        kind, _, module = wait.lock.kind.partition(" of ")
+        entry = bytearray(layout.WAIT.size)
+        fields = {
+            "tid": wait.tid,
+            "before": before,
+            "holder_tid": wait.holder_tid,
+            "stack": self.stack(wait.stack),
+            "module": self.text(module),
+            "lock_kind": _LOCK[kind],
+            "lock_proof": _PROOF[wait.lock.proof],
+            "lock_frame": wait.lock.taken_at or 0,
+        }
+        put(entry, layout.WAIT, 0, fields)
+        self.put(circle=self.store(bytes(entry)))
 
     def stack(self, stack: Stack | None) -> int:
         if stack is None:

@@ -24,6 +24,7 @@ from loopcanary.model import (
     TargetKind,
     ThreadReading,
     ThreadStack,
+    ThreadWait,
 )
 
 MS = 1_000_000
@@ -200,11 +201,22 @@ working_samples = st.builds(
     gil=st.sampled_from(GilState),
     waits_for_gil=st.booleans(),
     in_gc=st.booleans(),
+    in_circle=st.booleans(),
     holder_tid=st.none() | st.integers(1, (1 << 32) - 1),
     holder_stack=st.none() | stacks,
     gc_total_ns=word,
 )
 samples = st.builds(lambda sample, wait: replace(sample, **wait), working_samples, waits)
+circles = st.lists(
+    st.builds(
+        ThreadWait,
+        tid=st.integers(1, (1 << 32) - 1),
+        lock=locks | module_locks,
+        holder_tid=st.integers(1, (1 << 32) - 1),
+        stack=st.none() | stacks,
+    ),
+    max_size=4,
+).map(tuple)
 threads = st.builds(
     ThreadStack,
     tid=st.integers(100, (1 << 63) - 1),
@@ -289,6 +301,7 @@ def stalls(draw: st.DrawFn) -> StallEvidence:
         contributors_dropped=draw(word) if is_turn else 0,
         waiters=(waiters := tuple(draw(st.lists(word, max_size=8)))),
         waiter_count=len(waiters) if len(waiters) < 8 else draw(st.integers(8, LARGEST)),
+        circle=draw(circles),
         tid=draw(st.integers(1, 99)),
         loop_kind=draw(padded_text(32)),
         thread_name=draw(padded_text(64)),

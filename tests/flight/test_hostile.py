@@ -23,7 +23,7 @@ from tests.flight.examples import BEGIN, MS, going_on, sample, stall, turn
 from loopcanary.flight import FlightError, FlightFile, Liveness, liveness
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, SlotState, TakenBy
-from loopcanary.model import Collection, Stack, StallEvidence, StallScope
+from loopcanary.model import Collection, LockProof, LockView, Stack, StallEvidence, StallScope, ThreadWait
 
 LARGEST = (1 << 63) - 1
 EXTREMES = [
@@ -333,6 +333,19 @@ def test_names_of_threads_only_refer_to_what_comes_before_them(step):
 
     assert evidence is not None
     assert evidence.thread_names == ((9, ""),)
+
+
+@pytest.mark.parametrize("step", [0, 1, -32], ids=["itself", "half of itself", "one behind it"])
+def test_waits_of_a_circle_only_refer_to_what_comes_before_them(step):
+    flight, slot = one_slot()
+    slot.put_wait(ThreadWait(tid=9, lock=LockView(kind="lock", proof=LockProof.WITH), holder_tid=9))
+    last = layout.SLOT_FACTS.read(flight.data, flight.at(SectionKind.SLOTS))["circle"]
+    struct.pack_into("<I", flight.data, flight.at(SectionKind.SLOTS) + last + 4, last - step)
+
+    evidence = FlightFile(bytes(flight)).slot_evidence(0)
+
+    assert evidence is not None
+    assert [(wait.tid, wait.holder_tid) for wait in evidence.circle] == [(9, 9)]
 
 
 def test_a_stack_with_too_few_frames_is_truncated():

@@ -355,7 +355,7 @@ enum {
     LC_SAMPLE_GC = 1u << 1,            /* this thread was collecting garbage */
     LC_SAMPLE_NO_KERNEL_VIEW = 1u << 2, /* /proc could not be read: kernel fields are meaningless */
     LC_SAMPLE_CALLS_PYTHON = 1u << 3, /* functions of Python came and went while the stack was read */
-    LC_SAMPLE_IN_CIRCLE = 1u << 4 /* the lock's holder waits, over the slot's `circle`, for a thread that waits for it */
+    LC_SAMPLE_IN_CIRCLE = 1u << 4 /* it waits for threads that wait for each other: the slot's `circle` */
 };
 
 enum {
@@ -475,8 +475,8 @@ _Static_assert(sizeof(lc_thread_name_entry) == 16, "two words");
 
 typedef struct { /* in the heap: what a thread of a circle waits for */
     uint32_t tid;
-    uint32_t before;     /* offset of the entry of a thread that waits for this one, LC_NO_REF: the stalled thread does */
-    uint32_t holder_tid; /* of the last entry: the stalled thread, or one of the entries before */
+    uint32_t before;     /* offset of the entry of the thread that waits for this one; LC_NO_REF: this is the stalled one */
+    uint32_t holder_tid; /* of the last entry: a thread of this or of an entry before */
     uint32_t stack;      /* of `tid`, LC_NO_REF none */
     lc_ref module;       /* of LC_LOCK_MODULE */
     uint8_t lock_kind, lock_proof, lock_frame; /* as a sample's; the frame is one of the holder's */

@@ -63,7 +63,7 @@ static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_
 }
 
 /* Whether the last of the links leads back into the chain. */
-static bool is_closed(const lc_lock_circle *circle, uint32_t links, uint64_t thread_state)
+static bool is_closed(const lc_lock_circle *circle, uint32_t links)
 {
     const uint64_t next = circle->links[links - 1].holder_thread_state;
     for (uint32_t i = 0; i < links; i++) {
@@ -71,28 +71,28 @@ static bool is_closed(const lc_lock_circle *circle, uint32_t links, uint64_t thr
             return true;
         }
     }
-    return next == thread_state;
+    return false;
 }
 
-bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state,
-                           uint64_t holder_thread_state, uint32_t holder_tid, lc_slot_writer *writer)
+bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state, uint64_t tid,
+                           lc_slot_writer *writer)
 {
     const uint32_t before = circle->closed;
     bool same = true;
     circle->closed = 0;
-    for (uint32_t i = 0; i < LC_CIRCLE_MAX && holder_thread_state != thread_state; i++) {
+    for (uint32_t i = 0; i < LC_CIRCLE_MAX; i++) {
         lc_circle_link *link = &circle->links[i];
-        if (!look(link, source, holder_thread_state, holder_tid, writer, &same)) {
+        if (!look(link, source, thread_state, (uint32_t)tid, writer, &same)) {
             return false;
         }
-        if (is_closed(circle, i + 1, thread_state)) {
+        if (is_closed(circle, i + 1)) {
             circle->closed = i + 1;
             same = same && before == circle->closed;
             circle->stored = circle->stored && same;
             return same;
         }
-        holder_thread_state = link->holder_thread_state;
-        holder_tid = link->holder_tid;
+        thread_state = link->holder_thread_state;
+        tid = link->holder_tid;
     }
     return false;
 }

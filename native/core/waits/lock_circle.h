@@ -6,8 +6,8 @@
 #include "core/host/proc_text.h"
 #include "core/watchdog/frame_source.h"
 
-/* Threads that a chain is followed over. A longer circle is not found. */
-#define LC_CIRCLE_MAX 6u
+/* Threads that a chain is followed over, the stalled one included. A longer circle is not found. */
+#define LC_CIRCLE_MAX 8u
 
 /* A thread of the chain, and what it was seen to wait for. */
 typedef struct {
@@ -33,12 +33,12 @@ typedef struct {
  * show at once mostly never does. A holder that was found is looked at each time. */
 static inline bool lc_search_is_due(uint32_t looks) { return (looks & (looks - 1u)) == 0; }
 
-/* Whether the thread at `holder_thread_state`, for which the one at `thread_state` waits, waits itself for one of the chain, for
- * the second time in a row and for the same locks. `holder_tid`: of the first. Each link is proven as lc_lock proves it, between
- * two looks at the call that its thread sleeps in: 2 reads of a file and one question for each. The watchdog's thread; no
- * allocation. Must come before the sample's stack is stored: it puts texts into the slot. */
-bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state,
-                           uint64_t holder_thread_state, uint32_t holder_tid, lc_slot_writer *writer);
+/* Whether the chain of waits from a thread on comes back to one of its threads, for the second time in a row and over the same
+ * locks. Each link is proven as lc_lock proves it, between two looks at the call that its thread sleeps in: two readings of a
+ * file and one question for each. The watchdog's thread; no allocation. Must come before the sample's stack is stored: it puts
+ * texts into the slot. */
+bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state, uint64_t tid,
+                           lc_slot_writer *writer);
 
 /* Stores the links of a circle that was followed, once. `stack`: scratch. */
 void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot_writer *writer, lc_stack *stack);

@@ -20,7 +20,7 @@ typedef struct {
     uint8_t target_kind;
     uint32_t looks; /* at the lock, in this wait */
     uint64_t holder_thread_state; /* of the lock at the last look, 0 unknown */
-    lc_lock_circle circle; /* that the holder is in */
+    lc_lock_circle circle;
 } lc_wait_memory;
 
 /* Fills in the sample's target and lock fields. Answers the thread state of the lock's holder, 0 where none is known

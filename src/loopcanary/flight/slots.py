@@ -157,7 +157,7 @@ class SlotCopy:
         return tuple(bounded(tid) for tid in tids[:count]), count
 
     def circle(self) -> tuple[ThreadWait, ...]:
-        """The other threads of the circle that the thread waits for or is in, and what each waits for."""
+        """The threads of the circle, from the stalled one on, and what each waits for."""
         return tuple(
             ThreadWait(tid=tid, lock=lock, holder_tid=holder_tid, stack=self.heap.stack(stack))
             for tid, _, holder_tid, stack, module, kind, proof, frame, _ in self.heap.waits(

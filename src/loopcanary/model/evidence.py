@@ -52,12 +52,12 @@ class Sample:
     target: Target | None = None
     lock: LockView | None = None
     in_circle: bool = False
-    """Its holder waits, over the evidence's `circle`, for a thread that waits for it."""
+    """The thread waited for threads that wait for each other: the `circle` of the evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadWait:
-    """Another thread, which waits for a lock."""
+    """A thread that waits for a lock."""
 
     tid: int
     lock: LockView
@@ -247,8 +247,7 @@ class StallEvidence:
     waiter_count: int = 0
     """All of these."""
     circle: tuple[ThreadWait, ...] = ()
-    """Other threads in the circle of waits that samples are `in_circle` of: the first waits for the second and so
-    on, the last for the stalled thread or one of them."""
+    """The stalled thread, and those behind it: each waits for the next one, the last for one of them."""
     earlier: tuple[LongWork, ...] = ()
     """Of the lane, over before the stall began; in order of their begins, a turn before its callbacks."""
     earlier_from_ns: int | None = None

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loopcanary.diagnosis.code.stack_frames import PlacedStack
 from loopcanary.diagnosis.culprit.suspect import find_suspect, to_culprit
 from loopcanary.diagnosis.samples.observation import Observation
-from loopcanary.diagnosis.samples.views import WeighedSample
-from loopcanary.model import Culprit, ThreadWait
+from loopcanary.model import Culprit, Stack, ThreadWait
 from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END
 from loopcanary.words.sentences import Sentence, say
 
@@ -64,9 +62,8 @@ def find_circle(observation: Observation) -> Circle | None:
     are not known. `observation`: of all its samples."""
     if in_circle_share(observation) < _MOST:
         return None
-    seen = next(one for one in reversed(observation.seen) if one.sample.in_circle)
-    waits = (_own(observation, seen), *(_other(observation, one) for one in observation.evidence.circle))
-    return Circle(waits) if _is_whole(waits) else None
+    waits = tuple([_wait(observation, wait) for wait in observation.evidence.circle])
+    return Circle(waits) if _is_whole(waits, observation.evidence.tid) else None
 
 
 def circle_sentences(circle: Circle) -> Iterator[Sentence]:
@@ -80,24 +77,11 @@ def circle_sentences(circle: Circle) -> Iterator[Sentence]:
         yield say(code, thread=wait.thread, place=where, lock=wait.lock, holder=wait.holder)
 
 
-def _own(observation: Observation, seen: WeighedSample) -> CircleWait:
-    evidence, sample = observation.evidence, seen.sample
-    return CircleWait(
-        tid=evidence.tid,
-        thread=evidence.thread_name or f"thread {evidence.tid}",
-        place=_culprit(observation, seen.view.stack),
-        lock="" if sample.lock is None else sample.lock.kind,
-        holder_tid=sample.holder_tid or 0,
-        holder=_name(observation, sample.holder_tid or 0),
-    )
-
-
-def _other(observation: Observation, wait: ThreadWait) -> CircleWait:
-    stack = None if wait.stack is None else observation.place(wait.stack)
+def _wait(observation: Observation, wait: ThreadWait) -> CircleWait:
     return CircleWait(
         tid=wait.tid,
         thread=_name(observation, wait.tid),
-        place=_culprit(observation, stack),
+        place=_culprit(observation, wait.stack),
         lock=wait.lock.kind,
         holder_tid=wait.holder_tid,
         holder=_name(observation, wait.holder_tid),
@@ -111,8 +95,8 @@ def _name(observation: Observation, tid: int) -> str:
     return observation.threads.get(tid) or f"thread {tid}"
 
 
-def _culprit(observation: Observation, stack: PlacedStack | None) -> Culprit | None:
-    suspect = find_suspect([(stack, 1)]) if stack else None
+def _culprit(observation: Observation, stack: Stack | None) -> Culprit | None:
+    suspect = None if stack is None else find_suspect([(observation.place(stack), 1)])
     return None if suspect is None else to_culprit(suspect, observation.sites)
 
 
@@ -120,8 +104,8 @@ def _place(culprit: Culprit) -> dict[str, object]:
     return {"function": culprit.qualname, "file": culprit.file, "line": culprit.line}
 
 
-def _is_whole(waits: tuple[CircleWait, ...]) -> bool:
+def _is_whole(waits: tuple[CircleWait, ...], tid: int) -> bool:
     """Whether each waits for the next, and the last for one of them: a damaged file may say otherwise."""
     tids = [wait.tid for wait in waits]
     leads_on = all(one.holder_tid == after.tid for one, after in zip(waits, waits[1:], strict=False))
-    return len(waits) > 1 and leads_on and waits[-1].holder_tid in tids and len(set(tids)) == len(tids)
+    return tids[:1] == [tid] and leads_on and waits[-1].holder_tid in tids and len(set(tids)) == len(tids)

@@ -1,0 +1,182 @@
+"""Waits for ever in one callback, for threads that wait for each other, or for one that only takes its time.
+
+    circles.py KIND FOLDER
+
+FOLDER is for files of the program's own. Says `waits` before the last wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+import threading
+from pathlib import Path
+
+FOLDER = Path(sys.argv[2])
+NEVER = threading.Event()
+A, B, C = threading.Lock(), threading.Lock(), threading.Lock()
+RA, RB = threading.RLock(), threading.RLock()
+
+
+def waits():
+    sys.stdout.write("waits\n")
+    sys.stdout.flush()
+
+
+def in_thread(name, work):
+    """The thread that runs `work(taken)`, once it has called `taken`."""
+    is_taken = threading.Event()
+    thread = threading.Thread(target=work, args=(is_taken.set,), name=name, daemon=True)
+    thread.start()
+    is_taken.wait()
+    return thread
+
+
+def holds_and_wants(held, wanted):
+    def hold_and_want(taken):
+        with held:
+            taken()
+            with wanted:
+                pass
+
+    return hold_and_want
+
+
+def two_locks():
+    with A:
+        in_thread("other", holds_and_wants(B, A))
+        waits()
+        with B:
+            pass
+
+
+def two_rlocks_by_acquire():
+    RA.acquire()
+
+    def other(taken):
+        RB.acquire()
+        taken()
+        RA.acquire()
+
+    in_thread("other", other)
+    waits()
+    RB.acquire()
+
+
+def three_threads():
+    with A:
+        in_thread("third", holds_and_wants(C, A))
+        in_thread("second", holds_and_wants(B, C))
+        waits()
+        with B:
+            pass
+
+
+def join_in_the_lock():
+    def want(taken):
+        taken()
+        with A:
+            pass
+
+    with A:
+        worker = in_thread("worker", want)
+        waits()
+        worker.join()
+
+
+def import_in_the_lock():
+    (FOLDER / "wants_the_lock.py").write_text("import circles_locks\nwith circles_locks.A:\n    pass\n")
+    sys.path.insert(0, str(FOLDER))
+    sys.modules["circles_locks"] = sys.modules["__main__"]
+
+    def load(taken):
+        taken()
+        importlib.import_module("wants_the_lock")
+
+    with A:
+        in_thread("importer", load)
+        while "wants_the_lock" not in sys.modules:
+            NEVER.wait(0.001)
+        waits()
+        importlib.import_module("wants_the_lock")
+
+
+def behind_a_circle():
+    def first(taken):
+        with A:
+            in_thread("second", holds_and_wants(B, A))
+            taken()
+            with B:
+                pass
+
+    in_thread("first", first)
+    waits()
+    with A:
+        pass
+
+
+# ---- none ------------------------------------------------------------------------------------------
+
+
+def busy_lock():
+    def keep(taken):
+        with A:
+            taken()
+            NEVER.wait()
+
+    in_thread("keeper", keep)
+    waits()
+    with A:
+        pass
+
+
+def chain_without_end():
+    def keep(taken):
+        with C:
+            taken()
+            NEVER.wait()
+
+    in_thread("keeper", keep)
+    in_thread("second", holds_and_wants(B, C))
+    waits()
+    with A, B:
+        pass
+
+
+def opposite_order_in_time():
+    """Both orders, one after the other; in the end it is the second that is waited for."""
+
+    def other(taken):
+        with B, A:
+            pass
+        with B:
+            taken()
+            NEVER.wait()
+
+    in_thread("other", other)
+    waits()
+    with A, B:
+        pass
+
+
+def locks_by_acquire():
+    """It is a circle, and who has a lock of `acquire()` cannot be known."""
+    A.acquire()
+
+    def other(taken):
+        B.acquire()
+        taken()
+        A.acquire()
+
+    in_thread("other", other)
+    waits()
+    B.acquire()
+
+
+async def main():
+    globals()[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,84 @@
+"""Threads that wait for each other are seen from the one that stalls, while it does; others are not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from loopcanary.flight import FlightFile
+from loopcanary.model import StallEvidence
+
+from .watching import GIVES_UP_S, PROGRAMS
+
+CIRCLES = PROGRAMS / "circles.py"
+MAIN = "MainThread"
+SAMPLES = 12
+
+TOLD = {
+    "two_locks": [(MAIN, "lock", "other"), ("other", "lock", MAIN)],
+    "two_rlocks_by_acquire": [(MAIN, "RLock", "other"), ("other", "RLock", MAIN)],
+    "three_threads": [(MAIN, "lock", "second"), ("second", "lock", "third"), ("third", "lock", MAIN)],
+    "join_in_the_lock": [(MAIN, "thread", "worker"), ("worker", "lock", MAIN)],
+    "import_in_the_lock": [
+        (MAIN, "import lock of wants_the_lock", "importer"),
+        ("importer", "lock", MAIN),
+    ],
+    "behind_a_circle": [
+        (MAIN, "lock", "first"),
+        ("first", "lock", "second"),
+        ("second", "lock", "first"),
+    ],
+}
+NONE = ("busy_lock", "chain_without_end", "opposite_order_in_time", "locks_by_acquire")
+
+pytestmark = pytest.mark.native
+
+
+@pytest.fixture
+def stalled(watched, tmp_path):
+    """stalled(kind, accepts) -> the first stall that `accepts`, of a program that waits."""
+    programs = []
+
+    def seen(kind: str, accepts: Callable[[StallEvidence], bool]) -> StallEvidence:
+        canary = watched()
+        program = canary.start(CIRCLES, kind, tmp_path)
+        programs.append(program)
+        assert program.stdout.readline() == "waits\n"
+        (link,) = (canary.store / "flight").glob("*.flight")
+        until = time.monotonic() + GIVES_UP_S
+        with FlightFile.open(link.resolve()) as flight:
+            while time.monotonic() < until and program.poll() is None:
+                for _, evidence in flight.stalls():
+                    if evidence.end_ns is None and accepts(evidence):
+                        return evidence
+                time.sleep(0.02)
+        raise AssertionError(f"not seen of {kind}")
+
+    yield seen
+    for program in programs:
+        program.kill()
+        program.wait()
+        program.stdout.close()
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_a_circle_is_seen_with_each_of_its_threads(stalled, kind):
+    evidence = stalled(kind, lambda seen: bool(seen.samples) and seen.samples[-1].in_circle)
+
+    names = {**dict(evidence.thread_names), evidence.tid: MAIN}
+    waits = [(names[wait.tid], wait.lock.kind, names[wait.holder_tid]) for wait in evidence.circle]
+    assert waits == TOLD[kind]
+    assert all(wait.stack is not None and wait.stack.frames for wait in evidence.circle)
+    assert not evidence.samples[0].in_circle
+
+
+@pytest.mark.parametrize("kind", NONE)
+def test_what_is_no_circle_or_cannot_be_known_is_not_told(stalled, kind):
+    evidence = stalled(
+        kind, lambda seen: sum(one.lock is not None for one in seen.samples[-SAMPLES:]) == SAMPLES
+    )
+
+    assert not any(sample.in_circle for sample in evidence.samples)
+    assert evidence.circle == ()
