@@ -72,10 +72,11 @@ def test_a_holder_that_takes_its_lock_again_waits_for_itself():
     ("kinds", "words"),
     [
         (("thread", "lock"), "join(timeout=...)"),
+        (("lock", "Future"), "result(timeout=...)"),
         (("import lock of a", "import lock of b"), "Import these modules"),
         (("import lock of a", "lock"), "same order"),
     ],
-    ids=["a join", "imports", "an import and a lock"],
+    ids=["a join", "a result", "imports", "an import and a lock"],
 )
 def test_the_advice_is_about_what_they_wait_for(kinds, words):
     first, second = kinds
@@ -89,6 +90,17 @@ def test_the_end_of_a_thread_is_waited_for_in_other_words():
     stall = judged(stalled(wait(70, 71, "thread", HERE), wait(71, 70), kind="thread"))
 
     assert stall.evidence[1] == "MainThread waits in pay (app.py:12) for the end of worker."
+
+
+def test_a_loop_that_waits_for_its_own_work_is_told_to_await():
+    stall = judged(stalled(wait(70, 70, "Future", HERE)))
+
+    assert stall.title == "deadlock of MainThread in pay (app.py:12)"
+    assert stall.evidence[:2] == (
+        "A deadlock: MainThread waits for itself.",
+        "MainThread waits in pay (app.py:12) for a result that has to come from MainThread.",
+    )
+    assert "Await the coroutine" in stall.advice
 
 
 def test_what_was_a_circle_for_less_than_half_is_none():

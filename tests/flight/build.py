@@ -41,7 +41,7 @@ PAGE = 4096
 
 _GIL = {GilState.UNKNOWN: 0, GilState.FREE: 1, GilState.SELF: 2, GilState.OTHER: 3}
 _TARGET = {kind: getattr(layout.TargetCode, kind.name) for kind in TargetKind}
-_LOCK = {"lock": 1, "RLock": 2, "import lock": 3, "thread": 4}
+_LOCK = {"lock": 1, "RLock": 2, "import lock": 3, "thread": 4, "Future": 5}
 _PROOF = {proof: getattr(layout.ProofCode, proof.name) for proof in LockProof}
 HOST_BITS = {
     "process_cpu_ns": 1,

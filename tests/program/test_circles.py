@@ -25,13 +25,23 @@ TOLD = {
         (MAIN, "import lock of wants_the_lock", "importer"),
         ("importer", "lock", MAIN),
     ],
+    "result_of_a_pool": [(MAIN, "Future", "pool_0"), ("pool_0", "lock", MAIN)],
+    "loop_that_has_not_begun": [(MAIN, "lock", "asker"), ("asker", "Future", MAIN)],
+    "loop_that_has_begun": [(MAIN, "lock", "asker"), ("asker", "Future", MAIN)],
+    "loop_of_its_own": [(MAIN, "Future", MAIN)],
     "behind_a_circle": [
         (MAIN, "lock", "first"),
         ("first", "lock", "second"),
         ("second", "lock", "first"),
     ],
 }
-NONE = ("busy_lock", "chain_without_end", "opposite_order_in_time", "locks_by_acquire")
+NONE = (
+    "busy_lock",
+    "chain_without_end",
+    "opposite_order_in_time",
+    "locks_by_acquire",
+    "result_of_other_loop",
+)
 
 pytestmark = pytest.mark.native
 

@@ -380,7 +380,8 @@ typedef enum {
     LC_LOCK_PLAIN = 1,     /* _thread.lock */
     LC_LOCK_RECURSIVE = 2, /* _thread.RLock */
     LC_LOCK_MODULE = 3,    /* the import lock of a module, whose name is the target's text */
-    LC_LOCK_THREAD = 4     /* the end of a thread */
+    LC_LOCK_THREAD = 4,    /* the end of a thread */
+    LC_LOCK_FUTURE = 5     /* the result of a Future; in a circle only, its `holder` is the thread that it comes from */
 } lc_lock_kind;
 
 /* How it is known that the thread `holder_tid` holds it. */

@@ -46,6 +46,7 @@ static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_
         .futex = call.args[0],
         .known_holder = link->holder_thread_state,
         .search = lc_search_is_due(link->looks++),
+        .futures = true,
     };
     source->lock(source, &question, &lock);
     const lc_ref module = lc_slot_put_text(writer, lock.module);

@@ -68,7 +68,7 @@ static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const 
         return 0;
     }
     const lc_ref module = lc_slot_put_text(writer, lock.module);
-    const bool in_circle = lock.holder_thread_state != 0 && lock.holder_thread_state != thread_state &&
+    const bool in_circle = lock.holder_thread_state != thread_state &&
                            lc_lock_circle_follow(&memory->circle, source, thread_state, view->tid, writer);
     if (!lc_thread_view_in_call(view, &memory->call)) {
         return 0;

@@ -102,6 +102,7 @@ typedef struct {
     uint64_t futex;        /* its address */
     uint64_t known_holder; /* thread state that held the lock at the last look, 0 none */
     bool search;           /* look for the holder among all threads, if it is not the known one */
+    bool futures;          /* of a wait for a Future's result: who will set it */
 } lc_lock_question;
 
 typedef struct {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpython/gil/threads.h"
+#include "cpython/locks/futures.h"
 #include "cpython/locks/lock_waited.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
@@ -263,6 +264,36 @@ static void name_module(lc_cpython_source *source, uint64_t name, lc_lock_view *
     }
 }
 
+/* Twice, as `proving`. */
+static bool sets(lc_cpython_source *source, uint64_t future, uint64_t thread_state)
+{
+    return lc_future_comes_from(source, future, thread_state) && lc_future_comes_from(source, future, thread_state);
+}
+
+static void look_for_result(lc_cpython_source *source, const lc_lock_question *question, lc_lock_view *out)
+{
+    lc_thread_ref threads[LC_LOCK_THREADS_MAX];
+    const uint64_t future = lc_future_waited_for(source, question->thread_state);
+    const search none = {.frame = 0};
+    if (future == 0) {
+        return;
+    }
+    uint64_t found = question->known_holder;
+    if (found == 0 || !sets(source, future, found)) {
+        found = 0;
+        const uint32_t count =
+            question->search ? lc_threads(source, question->thread_state, threads, LC_LOCK_THREADS_MAX) : 0;
+        for (uint32_t i = 0; i < count && found == 0; i++) {
+            found = sets(source, future, threads[i].thread_state) ? threads[i].thread_state : 0;
+        }
+    }
+    take(source, &none, found, found != 0 ? LC_PROOF_OWNER : LC_PROOF_NONE, out);
+    if (out->proof == LC_PROOF_OWNER) {
+        out->kind = LC_LOCK_FUTURE;
+        out->object = future;
+    }
+}
+
 void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_lock_view *out)
 {
     lc_found_lock lock;
@@ -287,6 +318,9 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
     }
     if (lock.kind == LC_LOCK_PLAIN && out->proof == LC_PROOF_OWNER) {
         out->kind = LC_LOCK_THREAD;
+    }
+    if (question->futures && lock.kind == LC_LOCK_PLAIN && out->proof == LC_PROOF_NONE) {
+        look_for_result(source, question, out);
     }
 }
 

@@ -4,7 +4,7 @@
 |---|---|
 | stopped | half of the time it was stopped by a signal or tracer, or neither it nor the watchdog ran |
 | starved | half of the time it was ready and got no CPU |
-| deadlocked | half of the time it waited for a lock that it holds itself, or for threads that wait for each other |
+| deadlocked | half of the time it waited for its own lock, or for threads that wait for each other |
 | peer-dead | it has been in a `connect` for 3 s, in which a peer that lives answers two tries |
 | hung | over the second half of the time it was in one line of one function |
 | slow | else |

@@ -6,7 +6,7 @@ from loopcanary.document.makers import NAME_MAX, Said, dim, line, name, place_of
 from loopcanary.document.parts import Block, Piece, Pieces, SourceLine, Tone
 from loopcanary.model import Cause, Culprit, Holder, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting import THREAD_END
+from loopcanary.model.waiting import THREAD_END, StateWord
 from loopcanary.words.causes import (
     cause_words,
     confidence_word,
@@ -86,7 +86,9 @@ def verdict(cause: Cause, stall: Stall | None) -> Pieces:
         return said(strong(cause.value), f": {cause_words(cause)}")
     sure = "" if cause is Cause.UNKNOWN else f" ({confidence_word(stall.confidence)})"
     second = second_cause_words(stall)
-    return said(strong(cause.value), f"{sure}: {cause_words(cause)}", strong(f"; {second}" if second else ""))
+    deadlock = "; a deadlock" if stall.state_word is StateWord.DEADLOCKED else ""
+    beside = strong(deadlock + (f"; {second}" if second else ""))
+    return said(strong(cause.value), f"{sure}: {cause_words(cause)}", beside)
 
 
 def waited_on(stall: Stall) -> Pieces | None:

@@ -164,6 +164,7 @@ class LockKind(IntEnum):
     RECURSIVE = 2
     MODULE = 3
     THREAD = 4
+    FUTURE = 5
 
 
 class ProofCode(IntEnum):

@@ -8,7 +8,7 @@ from typing import Final
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import LockKind
 from loopcanary.model import LockProof, LockView, Target, TargetKind
-from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END
+from loopcanary.model.waiting import FUTURE, IMPORT_LOCK, THREAD_END
 
 _TARGETS: Final = {
     layout.TargetCode.FILE: TargetKind.FILE,
@@ -23,6 +23,7 @@ _LOCKS: Final = {
     LockKind.RECURSIVE: "RLock",
     LockKind.MODULE: IMPORT_LOCK,
     LockKind.THREAD: THREAD_END,
+    LockKind.FUTURE: FUTURE,
 }
 _PROOFS: Final = {layout.ProofCode.OWNER: LockProof.OWNER, layout.ProofCode.WITH: LockProof.WITH}
 

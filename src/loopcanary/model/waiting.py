@@ -71,6 +71,10 @@ THREAD_END = "thread"
 """The `kind` of lock that a join waits for. No thread holds it: the one that is named runs."""
 
 
+FUTURE = "Future"
+"""The `kind`, in a circle of threads, of a wait for a result; its holder is the thread that it comes from."""
+
+
 IMPORT_LOCK = "import lock"
 """What the `kind` of a module's lock begins with; ` of <module>` follows where the module is known."""
 

@@ -67,6 +67,7 @@ EVIDENCE: Mapping[str, str] = {
     "deadlock": "A deadlock: {threads:and} wait for each other.",
     "own-deadlock": "A deadlock: {thread} waits for itself.",
     "waits-for-lock": "{thread} waits{place: } for the {lock} that {holder} holds.",
+    "waits-for-result": "{thread} waits{place: } for a result that has to come from {holder}.",
     "waits-for-end": "{thread} waits{place: } for the end of {holder}.",
     "holder-unknown": "The holder is not known.",
     "held-by-none": "No thread holds it: it waits until another one wakes it.",

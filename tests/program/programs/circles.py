@@ -11,6 +11,7 @@ import asyncio
 import importlib
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(sys.argv[2])
@@ -102,6 +103,57 @@ def import_in_the_lock():
         importlib.import_module("wants_the_lock")
 
 
+def result_of_a_pool():
+    pool = ThreadPoolExecutor(1, thread_name_prefix="pool")
+
+    def want():
+        with A:
+            pass
+
+    with A:
+        future = pool.submit(want)
+        waits()
+        future.result()
+
+
+async def answer():
+    await asyncio.sleep(0.2)
+
+
+def asks_the_loop():
+    loop = asyncio.get_running_loop()
+
+    def ask(taken):
+        with A:
+            future = asyncio.run_coroutine_threadsafe(answer(), loop)
+            taken()
+            future.result()
+
+    in_thread("asker", ask)
+
+
+def loop_that_has_not_begun():
+    asks_the_loop()
+    waits()
+    with A:
+        pass
+
+
+async def loop_that_has_begun():
+    asks_the_loop()
+    for _ in range(3):
+        await asyncio.sleep(0)  # the loop takes what it was asked
+    waits()
+    with A:
+        pass
+
+
+def loop_of_its_own():
+    future = asyncio.run_coroutine_threadsafe(answer(), asyncio.get_running_loop())
+    waits()
+    future.result()
+
+
 def behind_a_circle():
     def first(taken):
         with A:
@@ -174,8 +226,30 @@ def locks_by_acquire():
     B.acquire()
 
 
+def result_of_other_loop():
+    """The holder waits for a loop that has nothing to do with it."""
+    other = asyncio.new_event_loop()
+    threading.Thread(target=other.run_forever, name="loop", daemon=True).start()
+
+    async def never():
+        await asyncio.sleep(3600)
+
+    def ask(taken):
+        with A:
+            future = asyncio.run_coroutine_threadsafe(never(), other)
+            taken()
+            future.result()
+
+    in_thread("asker", ask)
+    waits()
+    with A:
+        pass
+
+
 async def main():
-    globals()[sys.argv[1]]()
+    done = globals()[sys.argv[1]]()
+    if done is not None:
+        await done
 
 
 if __name__ == "__main__":

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from loopcanary.diagnosis.culprit.suspect import find_suspect, to_culprit
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.model import Culprit, Stack, ThreadWait
-from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END
+from loopcanary.model.waiting import FUTURE, IMPORT_LOCK, THREAD_END
 from loopcanary.words.sentences import Sentence, say
 
+_CODES = {THREAD_END: "waits-for-end", FUTURE: "waits-for-result"}
 _MOST = 0.5
 """Of the stall, spent in a circle, to be called a deadlock."""
 
@@ -47,6 +49,8 @@ class Circle:
         kinds = [wait.lock for wait in self.members]
         if THREAD_END in kinds:
             return "deadlock-of-join"
+        if FUTURE in kinds:
+            return "deadlock-with-loop" if len(kinds) == 1 else "deadlock-of-future"
         if all(kind.startswith(IMPORT_LOCK) for kind in kinds):
             return "deadlock-of-imports"
         return "deadlock" if len(kinds) == 1 else "deadlock-of-locks"
@@ -73,7 +77,7 @@ def circle_sentences(circle: Circle) -> Iterator[Sentence]:
     for wait in circle.waits:
         place = wait.place
         where = None if place is None else say("place", **_place(place))
-        code = "waits-for-end" if wait.lock == THREAD_END else "waits-for-lock"
+        code = _CODES.get(wait.lock, "waits-for-lock")
         yield say(code, thread=wait.thread, place=where, lock=wait.lock, holder=wait.holder)
 
 
@@ -107,5 +111,5 @@ def _place(culprit: Culprit) -> dict[str, object]:
 def _is_whole(waits: tuple[CircleWait, ...], tid: int) -> bool:
     """Whether each waits for the next, and the last for one of them: a damaged file may say otherwise."""
     tids = [wait.tid for wait in waits]
-    leads_on = all(one.holder_tid == after.tid for one, after in zip(waits, waits[1:], strict=False))
+    leads_on = all(one.holder_tid == after.tid for one, after in pairwise(waits))
     return tids[:1] == [tid] and leads_on and waits[-1].holder_tid in tids and len(set(tids)) == len(tids)

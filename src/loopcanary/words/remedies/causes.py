@@ -48,6 +48,8 @@ TOPICS: tuple[Remedy, ...] = (
     _topic("deadlock", "The thread waits for a lock that it holds itself: use `threading.RLock`, or do not take it twice."),
     _topic("deadlock-of-locks", "Take these locks in the same order on all threads, hold one at a time, or give up after a while: `acquire(timeout=...)`."),
     _topic("deadlock-of-join", "Release the lock before the wait for the thread's end: that thread needs it. Or wait with `join(timeout=...)`."),
+    _topic("deadlock-of-future", "Release the lock before the wait for the result: the thread that it comes from needs that lock. Or wait with `result(timeout=...)`."),
+    _topic("deadlock-with-loop", "Await the coroutine: a loop that waits for the result of its own work cannot do it."),
     _topic("deadlock-of-imports", "Import these modules before threads start, or one of them inside the functions that use it: each thread imports what the other waits for."),
     _topic("log-handler", "Put `logging.handlers.QueueHandler` before this handler, which cannot await: a `QueueListener` thread then calls it."),
     _topic("held-block", "Move `{slow}` {at} out of the `{block}` block in `{holder}`: do it before or after.", replaces="threading semaphore.acquire"),
