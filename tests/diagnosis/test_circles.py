@@ -35,12 +35,12 @@ def stalled(*circle: ThreadWait, inside: int = 11, kind: str = "lock") -> StallE
 TWO = (wait(70, 71, at=HERE), wait(71, 70, "RLock"))
 
 
-def is_told(stall: Stall) -> bool:
+def is_called_so(stall: Stall) -> bool:
     assert ("deadlock" in stall.title) == any("deadlock" in one for one in stall.evidence)
     return "deadlock" in stall.title
 
 
-def test_a_circle_is_told_with_its_threads_and_places():
+def test_a_circle_is_said_with_its_threads_and_places():
     stall = judged(stalled(*TWO))
 
     assert stall.title == "deadlock of MainThread and worker in pay (app.py:12)"
@@ -61,7 +61,7 @@ def test_a_thread_that_waits_for_a_circle_is_not_of_it():
     assert stall.state_word is StateWord.DEADLOCKED
 
 
-def test_a_holder_that_takes_its_lock_again_waits_for_itself():
+def test_a_holder_that_takes_its_lock_again():
     stall = judged(stalled(wait(70, 71, at=HERE), wait(71, 71)))
 
     assert stall.evidence[0] == "A deadlock: worker waits for itself."
@@ -83,16 +83,16 @@ def test_the_advice_is_about_what_they_wait_for(kinds, words):
     stall = judged(stalled(wait(70, 71, first, HERE), wait(71, 70, second), kind=first))
 
     assert words in stall.advice
-    assert is_told(stall)
+    assert is_called_so(stall)
 
 
-def test_the_end_of_a_thread_is_waited_for_in_other_words():
+def test_the_end_of_a_thread_has_words_of_its_own():
     stall = judged(stalled(wait(70, 71, "thread", HERE), wait(71, 70), kind="thread"))
 
     assert stall.evidence[1] == "MainThread waits in pay (app.py:12) for the end of worker."
 
 
-def test_a_loop_that_waits_for_its_own_work_is_told_to_await():
+def test_a_loop_that_waits_for_its_own_work_should_await():
     stall = judged(stalled(wait(70, 70, "Future", HERE)))
 
     assert stall.title == "deadlock of MainThread in pay (app.py:12)"
@@ -106,7 +106,7 @@ def test_a_loop_that_waits_for_its_own_work_is_told_to_await():
 def test_what_was_a_circle_for_less_than_half_is_none():
     stall = judged(stalled(*TWO, inside=5))
 
-    assert not is_told(stall)
+    assert not is_called_so(stall)
     assert stall.state_word is StateWord.HUNG
 
 
@@ -121,8 +121,8 @@ def test_what_was_a_circle_for_less_than_half_is_none():
     ],
     ids=["none", "of others", "a gap", "an open end", "a thread twice"],
 )
-def test_a_circle_that_a_damaged_file_has_is_not_told(circle):
-    assert not is_told(judged(stalled(*circle)))
+def test_a_circle_of_a_damaged_file_is_none(circle):
+    assert not is_called_so(judged(stalled(*circle)))
 
 
 def test_a_thread_without_stack_or_name_goes_by_its_number():

@@ -336,7 +336,7 @@ def test_names_of_threads_only_refer_to_what_comes_before_them(step):
 
 
 @pytest.mark.parametrize("step", [0, 1, -32], ids=["itself", "half of itself", "one behind it"])
-def test_waits_of_a_circle_only_refer_to_what_comes_before_them(step):
+def test_waits_only_refer_to_what_comes_before_them(step):
     flight, slot = one_slot()
     slot.put_wait(ThreadWait(tid=9, lock=LockView(kind="lock", proof=LockProof.WITH), holder_tid=9))
     last = layout.SLOT_FACTS.read(flight.data, flight.at(SectionKind.SLOTS))["circle"]

@@ -85,7 +85,7 @@ def test_a_circle_is_seen_with_each_of_its_threads(stalled, kind):
 
 
 @pytest.mark.parametrize("kind", NONE)
-def test_what_is_no_circle_or_cannot_be_known_is_not_told(stalled, kind):
+def test_what_is_no_circle_or_cannot_be_known_is_none(stalled, kind):
     evidence = stalled(
         kind, lambda seen: sum(one.lock is not None for one in seen.samples[-SAMPLES:]) == SAMPLES
     )
