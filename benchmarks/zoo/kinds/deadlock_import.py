@@ -1,4 +1,4 @@
-"""A handler imports what a thread is importing, which needs the lock of the handler; killed in the deadlock."""
+"""A handler imports what a thread imports, which needs the lock of the handler; killed in the deadlock."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "core/clock/thread_clock.h"
 #include "core/host/thread_view.h"
 #include "core/lane/lane.h"
 
@@ -26,15 +27,40 @@ static bool is_held(const lc_circle_link *link, const lc_lock_view *lock)
            !(lock->kind == LC_LOCK_RECURSIVE && lock->holder_thread_state == link->thread_state);
 }
 
+static bool stood(uint32_t tid, uint64_t since_ns)
+{
+    uint64_t now_ns = 0;
+    return since_ns != 0 && lc_thread_cpu_ns(tid, &now_ns) && now_ns == since_ns;
+}
+
+/* Whether the last look would see the same again: a lock changes hands only by its holder, which is the next link. The holder of
+ * the last one may come to be known. */
+static bool is_unmoved(lc_lock_circle *circle)
+{
+    lc_circle_link *last = &circle->links[circle->length - 1];
+    if (circle->closed == 0 && last->thread_state != 0 && lc_search_is_due(last->looks)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < circle->length; i++) {
+        if (!stood(circle->links[i].tid, circle->links[i].cpu_ns)) {
+            return false;
+        }
+    }
+    last->looks++;
+    return true;
+}
+
 /* Looks at what the link's thread waits for; answers whether a thread is known that holds it. `same` becomes false if it is not
  * what the last look saw. */
 static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_state, uint32_t tid,
                  lc_slot_writer *writer, bool *same)
 {
     lc_lock_view lock = {.kind = LC_LOCK_NONE};
+    uint64_t from_ns = 0;
+    const bool has_clock = lc_thread_cpu_ns(tid, &from_ns);
     const lc_syscall_fields call = lc_thread_call(tid);
     if (!sleeps_for_lock(source, thread_state, &call)) {
-        *link = (lc_circle_link){0};
+        *link = (lc_circle_link){.tid = tid, .cpu_ns = call.number < 0 ? 0 : from_ns};
         return false;
     }
     if (link->thread_state != thread_state || !same_call(&link->call, &call)) {
@@ -55,6 +81,7 @@ static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_
     *same = *same && held && link->object == lock.object && link->holder_thread_state == lock.holder_thread_state;
     link->holder_thread_state = held ? lock.holder_thread_state : 0;
     link->object = lock.object;
+    link->cpu_ns = has_clock && same_call(&now, &call) && stood(tid, from_ns) ? from_ns : 0;
     link->holder_tid = lock.holder_tid;
     link->module = module;
     link->kind = (uint8_t)lock.kind;
@@ -80,10 +107,17 @@ bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint
 {
     const uint32_t before = circle->closed;
     bool same = true;
+    if (circle->length != 0 && is_unmoved(circle)) {
+        return circle->closed != 0;
+    }
+    circle->has_fine_clock = circle->length != 0 ? circle->has_fine_clock : lc_thread_clock_is_fine();
     circle->closed = 0;
     for (uint32_t i = 0; i < LC_CIRCLE_MAX; i++) {
         lc_circle_link *link = &circle->links[i];
-        if (!look(link, source, thread_state, (uint32_t)tid, writer, &same)) {
+        circle->length = i + 1;
+        const bool held = look(link, source, thread_state, (uint32_t)tid, writer, &same);
+        link->cpu_ns = circle->has_fine_clock ? link->cpu_ns : 0;
+        if (!held) {
             return false;
         }
         if (is_closed(circle, i + 1)) {

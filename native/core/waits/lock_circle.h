@@ -15,6 +15,7 @@ typedef struct {
     uint64_t holder_thread_state; /* 0 not known */
     uint64_t object; /* the lock's, as lc_lock_view has it */
     lc_syscall_fields call;
+    uint64_t cpu_ns; /* the thread's CPU time, if it did not run while it was looked at; else 0 */
     lc_ref module;
     uint32_t tid;
     uint32_t holder_tid;
@@ -24,8 +25,10 @@ typedef struct {
 
 /* What is remembered from one sample of a wait to the next; zero at first. */
 typedef struct {
+    uint32_t length; /* links that the last look went over */
     uint32_t closed; /* links of the circle that the last look found; 0 it found none */
     bool stored; /* it is in the slot */
+    bool has_fine_clock; /* lc_thread_clock_is_fine, asked at the first look */
     lc_circle_link links[LC_CIRCLE_MAX];
 } lc_lock_circle;
 
@@ -36,7 +39,8 @@ static inline bool lc_search_is_due(uint32_t looks) { return (looks & (looks - 1
 /* Whether the chain of waits from a thread on comes back to one of its threads, for the second time in a row and over the same
  * locks. Each link is proven as lc_lock proves it, between two looks at the call that its thread sleeps in: two readings of a
  * file and one question for each. The watchdog's thread; no allocation. Must come before the sample's stack is stored: it puts
- * texts into the slot. */
+ * texts into the slot. While none of the threads runs nothing can change, but that a holder becomes known: then it costs a
+ * reading of each one's CPU clock. */
 bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state, uint64_t tid,
                            lc_slot_writer *writer);
 

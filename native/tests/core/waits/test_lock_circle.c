@@ -8,6 +8,7 @@
 
 #include "tests/check.h"
 #include "core/clock/clock.h"
+#include "core/clock/thread_clock.h"
 #include "core/host/thread_view.h"
 #include "core/lane/lane.h"
 #include "core/waits/lock_circle.h"
@@ -28,6 +29,7 @@ static int holders[THREADS];
 static lc_lock_kind kinds[THREADS];
 static uint64_t gil_word;
 static bool searched;
+static unsigned questions;
 
 static uint64_t state_of(int thread) { return 4096u * (uint64_t)(thread + 1); }
 
@@ -36,6 +38,7 @@ static void scripted_holder(lc_frame_source *self, const lc_lock_question *quest
     const int thread = (int)(question->thread_state / 4096u) - 1;
     (void)self;
     searched = question->search;
+    questions++;
     *out = (lc_lock_view){.kind = LC_LOCK_NONE};
     if (question->futex != (uint64_t)(uintptr_t)&words[thread]) {
         return;
@@ -84,6 +87,23 @@ static void start(int thread)
     tids[thread] = 0;
     CHECK(pthread_create(&threads[thread], NULL, sleep_on_its_word, &words[thread]) == 0);
     while (tids[thread] == 0 || lc_thread_call(tids[thread]).args[0] != (uint64_t)(uintptr_t)&words[thread]) {
+        sched_yield();
+        CHECK(lc_now_ns() < until);
+    }
+}
+
+/* Lets it run: it wakes, and sleeps again. */
+static void stir(int thread)
+{
+    uint64_t before = 0;
+    uint64_t now = 0;
+    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    CHECK(lc_thread_cpu_ns((uint32_t)tids[thread], &before));
+    do {
+        syscall(SYS_futex, &words[thread], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        CHECK(lc_thread_cpu_ns((uint32_t)tids[thread], &now) && lc_now_ns() < until);
+    } while (now == before);
+    while (lc_thread_call(tids[thread]).args[0] != (uint64_t)(uintptr_t)&words[thread]) {
         sched_yield();
         CHECK(lc_now_ns() < until);
     }
@@ -160,11 +180,22 @@ TEST(a_chain_that_ends_is_none)
     CHECK(followed());
 }
 
+TEST(threads_that_do_not_run_are_not_asked_again)
+{
+    begin(1, 0, -1);
+    CHECK(!followed() && followed());
+    questions = 0;
+    CHECK(followed() && questions == 0);
+    stir(1);
+    CHECK(followed() && questions == 2);
+}
+
 TEST(another_circle_is_another_one)
 {
     begin(1, 0, 0);
     CHECK(!followed() && followed());
-    holders[0] = 2; /* it went from one thread to another: the thread slept on */
+    holders[0] = 2; /* it went from one thread to another: the first one ran, the thread that waits slept on */
+    stir(1);
     CHECK(!followed());
     CHECK(followed() && !circle.stored);
 }
@@ -197,6 +228,7 @@ TEST(all_threads_are_searched_ever_more_rarely)
     static const bool due[] = {true, true, true, false, true, false, false, false, true};
     begin(1, -1, -1);
     for (size_t i = 0; i < sizeof due / sizeof due[0]; i++) {
+        searched = false;
         (void)followed();
         CHECK(searched == due[i]);
     }
