@@ -1,8 +1,7 @@
 """The flight file's format, stated as data.
 
-The same facts as native/core/flight/flight_format.h, which is their source:
-tests/flight/test_format_agreement.py compares every offset, size and number. What
-the fields mean: docs/internals/flight-format.md.
+The same facts as native/core/flight/flight_format.h, which is their source: test_format_agreement.py
+compares every offset, size and number. What the fields mean: docs/internals/flight-format.md.
 """
 
 from __future__ import annotations
