@@ -75,8 +75,7 @@ def circle_sentences(circle: Circle) -> Iterator[Sentence]:
     names = [wait.thread for wait in circle.members]
     yield say("deadlock", threads=names) if len(names) > 1 else say("own-deadlock", thread=names[0])
     for wait in circle.waits:
-        place = wait.place
-        where = None if place is None else say("place", **_place(place))
+        where = None if wait.place is None else _where(wait.place)
         code = _CODES.get(wait.lock, "waits-for-lock")
         yield say(code, thread=wait.thread, place=where, lock=wait.lock, holder=wait.holder)
 
@@ -104,8 +103,8 @@ def _culprit(observation: Observation, stack: Stack | None) -> Culprit | None:
     return None if suspect is None else to_culprit(suspect, observation.sites)
 
 
-def _place(culprit: Culprit) -> dict[str, object]:
-    return {"function": culprit.qualname, "file": culprit.file, "line": culprit.line}
+def _where(culprit: Culprit) -> Sentence:
+    return say("place", function=culprit.qualname, file=culprit.file, line=culprit.line)
 
 
 def _is_whole(waits: tuple[CircleWait, ...], tid: int) -> bool:
