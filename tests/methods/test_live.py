@@ -66,15 +66,16 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def started_one(script: str, *options: str, watched: bool = True) -> subprocess.Popen[str]:
         (tmp_path / "app.py").write_text(BUSY + script)
         run = ("-m", "loopcanary", "run", *options) if watched else ()
-        program = subprocess.Popen(
-            (sys.executable, *run, "app.py"),
-            cwd=tmp_path,
-            env=clean(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        with (tmp_path / "stderr").open("w") as stderr:
+            program = subprocess.Popen(
+                (sys.executable, *run, "app.py"),
+                cwd=tmp_path,
+                env=clean(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
         started.append(program)
         assert program.stdout is not None
         assert program.stdout.readline() == "ready\n"
@@ -253,7 +254,7 @@ HOSTILE = [
 ]
 
 
-def test_an_errand_that_is_none_changes_nothing(start: Start):
+def test_an_errand_that_is_none_changes_nothing(start: Start, tmp_path: Path):
     program = start(ONE_LOOP)
     flight = flight_of(program)
     for errand in HOSTILE:
@@ -262,3 +263,4 @@ def test_an_errand_that_is_none_changes_nothing(start: Start):
     Path(flight + ERRAND).symlink_to("/etc/passwd")
     assert "load" in recorded(program)["MainThread"]
     wait_for(lambda: beside(flight) == [])
+    assert "errand" not in (tmp_path / "stderr").read_text()

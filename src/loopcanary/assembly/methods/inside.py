@@ -70,7 +70,7 @@ def _begun(canary: Canary, native: Native, flight: str, errand: dict[str, Any]) 
 def _taken(flight: str) -> dict[str, Any] | None:
     """The errand that is there, which is then no more."""
     path = flight + ERRAND
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         descriptor = os.open(path, os.O_RDONLY | _FLAGS)
         try:
             facts = os.fstat(descriptor)
