@@ -10,6 +10,48 @@ from typing import Any
 
 Seen = Callable[[FrameType, tuple[Any, ...]], object]
 """Called when the original has returned, with the frame of the program that called it, and the arguments."""
+Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+Shape = Callable[[Call], Any]
+_LEFT_OUT: Any = object()
+
+
+def takes_none(call: Call) -> Any:
+    """A function that passes its arguments on. Where there is one too many the call itself is wrong, and no
+    frame is in the traceback: PyQt then calls a slot again with fewer of the signal's arguments."""
+    return lambda **keywords: call((), keywords)
+
+
+def takes_one(call: Call) -> Any:
+    """The same."""
+
+    def hook(first: Any, /, **keywords: Any) -> Any:
+        return call((first,), keywords)
+
+    return hook
+
+
+def takes_two(call: Call) -> Any:
+    """The same."""
+
+    def hook(first: Any, second: Any = _LEFT_OUT, /, **keywords: Any) -> Any:
+        return call((first,) if second is _LEFT_OUT else (first, second), keywords)
+
+    return hook
+
+
+def takes_cursor(call: Call) -> Any:
+    """The same; what a signal says of a button is no cursor, and PyQt would leave it out."""
+
+    def hook(first: Any, second: Any = _LEFT_OUT, /, **keywords: Any) -> Any:
+        is_one = second is _LEFT_OUT or isinstance(second, bool)
+        return call((first,) if is_one else (first, second), keywords)
+
+    return hook
+
+
+def takes_any(call: Call) -> Any:
+    """Any number."""
+    return lambda *args, **keywords: call(args, keywords)
 
 
 class Hooks:
@@ -18,13 +60,18 @@ class Hooks:
     def __init__(self, failed: Callable[[Exception], object]) -> None:
         """`failed`: with what a hook of ours raised."""
         self.is_on = True
+        self.has_pyqt = False
+        """Hooks take as many arguments as the original, since PyQt tries slots with fewer and fewer."""
+        self.stay = False
+        """They are never taken out, only off: Qt could not disconnect what is connected by one."""
         self.marks: set[CodeType] = set()
         """The code of the frames that `mark` puts in."""
         self._failed = failed
         self._put: list[tuple[type[Any], str, Any, Any]] = []
 
-    def observe(self, owner: type[Any], name: str, seen: Seen) -> None:
-        """Puts a hook around a method. Nothing is done where the class has none of its own."""
+    def observe(self, owner: type[Any], name: str, seen: Seen, shape: Shape = takes_any) -> None:
+        """Puts a hook around a method. Nothing is done where the class has none of its own. `shape`: what it
+        takes, with self; PySide says itself what is wrong."""
         before = owner.__dict__.get(name)
         if before is None:
             return
@@ -36,13 +83,15 @@ class Hooks:
             return method(*args[1:], **keywords)
 
         called = original if isinstance(before, FunctionType) else bound
-        self._set(owner, name, _like(original, self._around(called, seen)))
+        self._set(owner, name, _like(original, self._shaped(shape, self._around(called, seen))))
 
-    def observe_static(self, owner: type[Any], name: str, seen: Seen) -> None:
+    def observe_static(self, owner: type[Any], name: str, seen: Seen, shape: Shape = takes_any) -> None:
         """As `observe`, of a static function."""
         if name in owner.__dict__:
             original = getattr(owner, name)
-            self._set(owner, name, staticmethod(_like(original, self._around(original, seen))))
+            self._set(
+                owner, name, staticmethod(_like(original, self._shaped(shape, self._around(original, seen))))
+            )
 
     def mark(self, owner: type[Any], name: str) -> None:
         """Puts a frame of ours around a function that runs a loop."""
@@ -62,17 +111,24 @@ class Hooks:
     def take_out(self) -> None:
         """Any thread. What the program has put over a hook stays."""
         self.is_on = False
+        if self.stay:
+            return
         for owner, name, ours, before in reversed(self._put):
             if owner.__dict__.get(name) is ours:
                 setattr(owner, name, before)
         self._put.clear()
 
-    def _around(self, original: Any, seen: Seen) -> Any:
-        def call(*args: Any, **keywords: Any) -> Any:
+    def _shaped(self, shape: Shape, call: Call) -> Any:
+        return shape(call) if self.has_pyqt else takes_any(call)
+
+    def _around(self, original: Any, seen: Seen) -> Call:
+        def call(args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
             result = original(*args, **keywords)
             if self.is_on:
                 try:
-                    seen(sys._getframe(1), (*args, *keywords.values()))
+                    # None calls a slot, where a thread of C++ does.
+                    if (frame := _program_frame()) is not None:
+                        seen(frame, (*args, *keywords.values()))
                 except Exception as error:  # noqa: BLE001 - the program's own work goes on
                     self._failed(error)
             return result
@@ -90,3 +146,10 @@ def _like(original: Any, hook: Any) -> Any:
     when one is asked for, and may warn on stderr meanwhile."""
     is_python = isinstance(original, FunctionType)
     return wraps(original, [name for name in WRAPPER_ASSIGNMENTS if is_python or name != "__doc__"])(hook)
+
+
+def _program_frame() -> FrameType | None:
+    try:
+        return sys._getframe(3)
+    except ValueError:
+        return None

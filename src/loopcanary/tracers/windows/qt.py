@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from loopcanary.model.issues import windows as names
-from loopcanary.tracers.windows.hooks import Hooks
+from loopcanary.tracers.windows.hooks import Hooks, takes_cursor, takes_none, takes_one, takes_two
 from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside, places_inside
 
 AWAITS = ("PySide6.QtWidgets", "PyQt6.QtWidgets", "PyQt5.QtWidgets", "PySide2.QtWidgets")
@@ -52,14 +52,20 @@ class QtStates:
             names.MOUSE_GRAB: self._is_mouse_missed,
             names.KEYBOARD_GRAB: self._is_keyboard_missed,
         }
+        self._hooks.stay, self._hooks.has_pyqt = True, binding.startswith("PyQt")
         hook, static = self._hooks.observe, self._hooks.observe_static
-        hook(self._widget, "setUpdatesEnabled", self._switch(names.UPDATES_DISABLED, is_on_by=False))
-        hook(self._core.QObject, "blockSignals", self._switch(names.SIGNALS_BLOCKED, is_on_by=True))
-        for what, blocked_by in (("Mouse", names.MOUSE_GRAB), ("Keyboard", names.KEYBOARD_GRAB)):
-            hook(self._widget, f"grab{what}", self._grab(blocked_by))
-            hook(self._widget, f"release{what}", self._release(blocked_by))
-        static(self._gui, "setOverrideCursor", lambda frame, _: self._cursor(frame))
-        static(self._gui, "restoreOverrideCursor", lambda _, __: self._cursor_back())
+        hook(
+            self._widget, "setUpdatesEnabled", self._switch(names.UPDATES_DISABLED, is_on_by=False), takes_two
+        )
+        hook(
+            self._core.QObject, "blockSignals", self._switch(names.SIGNALS_BLOCKED, is_on_by=True), takes_two
+        )
+        hook(self._widget, "grabMouse", self._grab(names.MOUSE_GRAB), takes_cursor)
+        hook(self._widget, "grabKeyboard", self._grab(names.KEYBOARD_GRAB), takes_one)
+        hook(self._widget, "releaseMouse", self._release(names.MOUSE_GRAB), takes_one)
+        hook(self._widget, "releaseKeyboard", self._release(names.KEYBOARD_GRAB), takes_one)
+        static(self._gui, "setOverrideCursor", lambda frame, _: self._cursor(frame), takes_one)
+        static(self._gui, "restoreOverrideCursor", lambda _, __: self._cursor_back(), takes_none)
         for application in (self._application, self._gui, self._core.QCoreApplication):
             for name in ("exec", "exec_"):
                 self._hooks.mark(application, name)

@@ -109,14 +109,20 @@ class TkStates:
         if thread.idle is None and calls * 1_000 >= _MANY_A_SECOND * thread.watch.look_ms:
             self._suspect(thread, max(lines.values(), key=lambda line: line.calls))
             wants_more = True
+        others = (one for one in (*thread.watch.things(), *(line.widget() for line in lines.values())))
+        widget = next((one for one in (widget, *others) if one is not None), None)
         if wants_more and widget is not None:
             self._ask(thread, widget)
 
     def _suspect(self, thread: _TkThread, line: _Line) -> None:
         """Idle work waits for the loop to be idle, as what draws windows does."""
         widget = line.widget()
-        if widget is not None:
-            thread.idle = str(widget.tk.call("after", "idle", ""))
+        try:
+            idle = None if widget is None else str(widget.tk.call("after", "idle", ""))
+        except (RuntimeError, self._error):  # its application is gone
+            idle = None
+        if idle is not None:
+            thread.idle = idle
             thread.watch.on(names.AFTER_STORM, names.AFTER_STORM, line.widget, lambda: line.places)
 
     def _is_loop(self, frame: FrameType) -> bool:

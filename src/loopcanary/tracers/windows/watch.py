@@ -76,6 +76,10 @@ class WindowWatch:
         """It was switched off."""
         self._states.pop(key, None)
 
+    def things(self) -> list[Any]:
+        """What has a state that is on."""
+        return [state.what() for state in self._states.values()]
+
     def wants_look(self) -> bool:
         """Whether to ask the loop for one: none is on its way. A very late one is lost, with its loop."""
         now_ns = self._now_ns()
