@@ -31,6 +31,7 @@ EVERY_PYTHON = {
     "packaging/test_startup_file.py": "runs before the interpreter's site is through",
     "portable/test_programs.py": "sees frames as Python shows them",
     "program/test_before.py": "whole programs, with what their stalls are called",
+    "program/test_circles.py": "as program/test_before.py",
     "program/test_cpython_suite.py": "asyncio's own, of this version",
     "program/test_detection.py::TestTheNativeEngine": "every cause, read from the interpreter's structures",
     "program/test_killed.py": "as program/test_before.py",

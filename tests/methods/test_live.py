@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ import pytest
 from loopcanary import outside
 from loopcanary.assembly import native_module
 from loopcanary.assembly.dump import flight_file_of
-from loopcanary.model.method_map import ANSWER, CALLS, ERRAND, METHODS
+from loopcanary.flight import FlightFile
+from loopcanary.flight.beside.calls import CallsFile
+from loopcanary.flight.source import open_source
+from loopcanary.model.method_map import ANSWER, CALLS, ERRAND, ERRAND_ENDS, METHODS
 
 pytestmark = pytest.mark.native
 GIVES_UP_S = 280
@@ -114,7 +118,7 @@ def flight_of(program: subprocess.Popen[str]) -> str:
 def beside(flight: str) -> list[str]:
     """What lies beside a flight file of calls."""
     path = Path(flight)
-    suffixes = (ERRAND, ANSWER, METHODS, f"{CALLS}0", f"{CALLS}1")
+    suffixes = (ERRAND, ERRAND_ENDS, ANSWER, METHODS, f"{CALLS}0", f"{CALLS}1")
     return [suffix for suffix in suffixes if path.with_name(path.name + suffix).exists()]
 
 
@@ -208,9 +212,9 @@ def test_why_it_cannot_trace_is_said(start: Start):
     assert "other tools use sys.monitoring's places: tool 4, tool 3, tool 2" in done.stderr
 
 
-def put(flight: str, errand: str) -> None:
+def put(flight: str, errand: str, suffix: str = ERRAND) -> None:
     """As a command does that is killed then."""
-    Path(flight + ERRAND).write_text(errand)
+    Path(flight + suffix).write_text(errand)
     page = native_module().open_keeper(flight)
     page.errand()
     page.close()
@@ -234,9 +238,9 @@ def test_one_command_at_a_time(start: Start):
     done = ask(program, "--timeout", "100s")
     assert done.returncode == 2
     assert "its methods are traced for another command" in done.stderr
-    put(flight, json.dumps({"id": "b", "ends": True}))
-    wait_for(lambda: ERRAND not in beside(flight))
-    put(flight, json.dumps({"id": "a", "ends": True}))
+    put(flight, "b\n", ERRAND_ENDS)
+    wait_for(lambda: ERRAND_ENDS not in beside(flight))
+    put(flight, "c\na\n", ERRAND_ENDS)
     wait_for(lambda: METHODS not in beside(flight))
 
 
@@ -252,6 +256,54 @@ HOSTILE = [
     '{"id": "a", "methods": ["."], "seconds": NaN}',
     "[" * 5_000,
 ]
+
+
+@contextmanager
+def asked_for_long(program: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    words = ("methods", str(program.pid), "--for", f"{GIVES_UP_S}s", "--timeout", "100s")
+    with subprocess.Popen(
+        (sys.executable, "-m", "loopcanary", *words),
+        env=clean(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as asked:
+        try:
+            yield asked
+        finally:
+            asked.kill()
+
+
+def calls_in(flight: str) -> int:
+    """Begins and ends that the main thread has noted."""
+    with FlightFile.open(flight) as file:
+        calls = CallsFile(open_source(f"{flight}{CALLS}0"), file.tick_clock)
+        try:
+            return calls.progress(0).words
+        finally:
+            calls.close()
+
+
+def test_what_a_program_called_before_it_ended_is_shown(start: Start):
+    program = start(ONE_LOOP)
+    flight = flight_of(program)
+    with asked_for_long(program) as asked:
+        wait_for(lambda: ANSWER in beside(flight) and calls_in(flight) > 1_000)
+        program.kill()
+        said, errors = asked.communicate(timeout=GIVES_UP_S)
+    assert "load x" in said
+    assert f"process {program.pid} has ended" in errors
+
+
+def test_ctrl_c_shows_what_there_is(start: Start):
+    program = start(ONE_LOOP)
+    flight = flight_of(program)
+    with asked_for_long(program) as asked:
+        wait_for(lambda: ANSWER in beside(flight) and calls_in(flight) > 1_000)
+        asked.send_signal(signal.SIGINT)
+        said, _ = asked.communicate(timeout=GIVES_UP_S)
+    assert "load x" in said
+    wait_for(lambda: beside(flight) == [])
 
 
 def test_an_errand_that_is_none_changes_nothing(start: Start, tmp_path: Path):

@@ -65,7 +65,7 @@ def test_together_they_are_the_whole(steps):
     thread, merged = play(steps, ALL)
     path: list[int] = []
     found = {}
-    for row in merged.named("/no such file", lambda _: False).rows:
+    for row in merged.named({}, lambda _: False).rows:
         path[row.depth :] = [int(row.frame.qualname.removeprefix("method "))]
         found[tuple(path)] = (row.total_ns, row.self_ns, row.open)
     whole = thread.tree(ALL, 0, thread.now)
@@ -75,14 +75,14 @@ def test_together_they_are_the_whole(steps):
 @given(steps=st.lists(STEP, max_size=150))
 def test_no_call_is_counted_twice(steps):
     thread, merged = play(steps, ALL)
-    rows = merged.named("/no such file", lambda _: False).rows
+    rows = merged.named({}, lambda _: False).rows
     assert sum(row.calls for row in rows) == len(thread.ended) + len(thread.stack)
 
 
 @given(steps=st.lists(STEP, max_size=150), rows=st.integers(1, 5))
 def test_time_that_is_in_no_row_is_said(steps, rows):
     thread, merged = play(steps, rows)
-    calls = merged.named("/no such file", lambda _: False)
+    calls = merged.named({}, lambda _: False)
     whole = thread.tree(ALL, 0, thread.now)
     assert sum(row.self_ns for row in calls.rows) + calls.left_out_ns == sum(
         own for _, _, own, _ in whole.values()

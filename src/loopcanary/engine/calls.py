@@ -39,10 +39,14 @@ class EngineCalls:
         if file is None or not os.path.exists(file):
             self._boundary.tell("methods are not traced: there is no flight file with a name")
             return
-        self._runs = True
-        notice = self._boundary.call("methods", self._tracer.start, str(file))
-        if notice is not None:
+        for notice in self._boundary.call("methods", self._started, str(file)) or ():
             self._boundary.tell(notice)
+
+    def _started(self, file: str) -> list[str]:
+        """What there is to say of it."""
+        notice = self._tracer.start(file)
+        self._runs = True
+        return [] if notice is None else [notice]
 
     def stop(self) -> None:
         """The engine is about to end, or this is a forked child."""

@@ -31,6 +31,7 @@ SAVED = ".saved"
 TRACES = ".traces"
 """As model.trace_cells has it, which most programs do not load."""
 START = ".start"
+BESIDE = (START, TRACES, ".errand", ".errand-ends", ".answer")
 """Behind the file's path: the notes of the process's start."""
 DRAIN, PROGRAM = 0, 2
 """Who takes stalls, as flight.format.TakenBy has it."""
@@ -74,7 +75,7 @@ class FlightPlace:
 
             remove_beside(self.path)
         # The copy first: alone it is what a killed process leaves, and a keeper takes it in at once.
-        for path in (self.saved, self.link, self.path, self.path + START, self.path + TRACES):
+        for path in (self.saved, self.link, self.path, *(self.path + suffix for suffix in BESIDE)):
             try:
                 if path is not None:
                     os.unlink(path)

@@ -20,8 +20,9 @@ METHODS: Final = ".methods"
 """The same, of the map."""
 START: Final = ".start"
 """The same, of what was noted of the process's start."""
-ERRAND, ANSWER = ".errand", ".answer"
-"""The same, of what `loopcanary methods` wants of the process, and of what came of it."""
+ERRAND, ERRAND_ENDS, ANSWER = ".errand", ".errand-ends", ".answer"
+"""The same, of what `loopcanary methods` wants of the process, of the ids of what it wants no more, and of
+what came of it."""
 CALLS_FILES: Final = 16
 """The numbers are below this one."""
 NUMBER_MAX: Final = (1 << 20) - 1
@@ -45,7 +46,7 @@ class Method:
 
 def remove_beside(flight: str) -> None:
     """Removes what lies beside the flight file with this path; what is not there is no error."""
-    for suffix in (TRACES, START, ERRAND, ANSWER):
+    for suffix in (TRACES, START, ERRAND, ERRAND_ENDS, ANSWER):
         with suppress(OSError):
             os.unlink(flight + suffix)  # noqa: PTH108 - pathlib is not loaded for it
     remove_calls(flight)

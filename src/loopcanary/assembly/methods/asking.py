@@ -20,10 +20,10 @@ from loopcanary.assembly import native_module
 from loopcanary.assembly.dump import flight_file_of
 from loopcanary.assembly.store import config_of, paths_of
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
-from loopcanary.flight.beside.calls import Window, read_each_call
+from loopcanary.flight.beside.calls import CallsCopy, Window
 from loopcanary.flight.beside.merged_calls import CallsFollowed
 from loopcanary.model.calls import Recording, ThreadCalls
-from loopcanary.model.method_map import ANSWER, ERRAND
+from loopcanary.model.method_map import ANSWER, ERRAND, ERRAND_ENDS
 from loopcanary.model.outside import Unseen
 from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError
 from loopcanary.store.recovery.forensics import session_of
@@ -67,16 +67,17 @@ def record(
             notices = errand.begin(methods, seconds, timeout_s)
             began_ns, began_wall_ns = time.monotonic_ns(), time.time_ns()
             with closing(_followed(file, began_ns)) as followed:
-                end_ns = _follow(followed, began_ns + int(seconds * 1e9), wait)
-                process.check()
+                end_ns, is_over = _follow(process, followed, began_ns + int(seconds * 1e9), wait)
                 window = Window(begin_ns=began_ns, end_ns=end_ns, last_look_ns=end_ns)
-                threads = _threads(file, followed, window, each)
+                copies = followed.copies(window) if each else {}
+                errand.end()
+                threads = _threads(file, followed, copies)
             return Recording(
                 session=session_of(file.facts(), file.header),
                 began_wall_ns=began_wall_ns,
                 duration_ns=end_ns - began_ns,
                 threads=threads,
-                notices=notices,
+                notices=(*notices, f"process {pid} has ended") if is_over else notices,
             )
     except OutsideError as error:
         is_refused = isinstance(error, NotReadableError | NotReachableError)
@@ -85,31 +86,32 @@ def record(
         return Unseen(why=f"the flight file of process {pid} cannot be read: {error}", is_refused=True)
 
 
-def _follow(followed: CallsFollowed, until_ns: int, wait: Callable[[float], bool]) -> int:
-    """When it was over."""
-    goes_on = True
+def _follow(
+    process: outside.Process, followed: CallsFollowed, until_ns: int, wait: Callable[[float], bool]
+) -> tuple[int, bool]:
+    """When it was over, and whether the process was, too."""
+    goes_on, is_over = True, False
     while True:
         now_ns = time.monotonic_ns()
         followed.look(now_ns)
         if now_ns >= until_ns or not goes_on:
-            return now_ns
+            return now_ns, is_over
         goes_on = wait(min(_LOOK_AGAIN_S, (until_ns - now_ns) / 1e9))
+        try:
+            process.check()
+        except OutsideError:
+            goes_on, is_over = False, True
 
 
 def _followed(file: flight.FlightFile, begin_ns: int) -> CallsFollowed:
-    return CallsFollowed(file.name, file.tick_clock, native_module().call_tree, begin_ns)
+    return CallsFollowed(file.name, lambda: file.tick_clock, native_module().call_tree, begin_ns)
 
 
 def _threads(
-    file: flight.FlightFile, followed: CallsFollowed, window: Window, is_each: bool
+    file: flight.FlightFile, followed: CallsFollowed, copies: dict[int, CallsCopy]
 ) -> tuple[ThreadCalls, ...]:
     facts = file.facts()
     owners = Ownership(paths_of(facts), config_of(facts).concern)
-
-    def owns(code: str) -> bool:
-        return owners.of(code) is Owner.OWN
-
-    each = dict(read_each_call(file.name, file.tick_clock, window, owns)) if is_each else {}
     lanes = {lane.tid: lane for lane in file.lanes()}
     return tuple(
         ThreadCalls(
@@ -118,9 +120,9 @@ def _threads(
             or ("MainThread" if tid == file.header.pid else f"thread {tid}"),
             loop=lanes[tid].loop_kind if tid in lanes else "",
             calls=calls,
-            each=tuple(each.get(tid, ())),
+            each=each,
         )
-        for tid, calls in followed.threads(owns)
+        for tid, calls, each in followed.threads(copies, lambda code: owners.of(code) is Owner.OWN)
     )
 
 
@@ -144,16 +146,24 @@ class _Errand:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.end()
+        self._page.close()
+
+    def end(self) -> None:
+        """It is over. Idempotent."""
         with suppress(OSError):
             if self._is_begun:
-                self._put({"ends": True})
-            Path(self._path + ANSWER).unlink()
-        self._page.close()
+                self._is_begun = False
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(self._path + ERRAND_ENDS, flags, 0o600), "w") as file:
+                    file.write(f"{self._id}\n")
+                self._page.errand()
+        with suppress(OSError):
+            if self._read(ANSWER) is not None:
+                Path(self._path + ANSWER).unlink()
 
     def begin(self, methods: Sequence[str], seconds: float, timeout_s: float) -> tuple[str, ...]:
         """Has the process trace; what it says to that. OutsideError: it does not, or not in time."""
-        with suppress(OSError):
-            Path(self._path + ANSWER).unlink()
         self._is_begun = True
         self._put({"methods": list(methods), "seconds": seconds + _GRACE_S})
         answer = self._answer(timeout_s)
@@ -186,20 +196,26 @@ class _Errand:
         self._page.errand()
 
     def _withdrawn(self) -> bool:
-        """False: the process has taken it meanwhile."""
+        """False: the process has taken it meanwhile, or another command's is there."""
         with suppress(OSError):
-            Path(self._path + ERRAND).unlink()
-            return True
+            if self._read(ERRAND) is not None:
+                Path(self._path + ERRAND).unlink()
+                return True
         return False
+
+    def _read(self, suffix: str) -> dict[str, Any] | None:
+        """What is in a file, if it is about this errand."""
+        with suppress(OSError, ValueError, RecursionError), Path(self._path + suffix).open("rb") as file:
+            found = json.loads(file.read(_ANSWER_BYTES))
+            if isinstance(found, dict) and found.get("id") == self._id:
+                return found
+        return None
 
     def _answer(self, timeout_s: float) -> dict[str, Any] | None:
         gives_up = time.monotonic() + timeout_s
         while time.monotonic() < gives_up:
             self._process.check()
-            with suppress(OSError, ValueError):
-                with Path(self._path + ANSWER).open("rb") as file:
-                    answer = json.loads(file.read(_ANSWER_BYTES))
-                if isinstance(answer, dict) and answer.get("id") == self._id:
-                    return answer
+            if (answer := self._read(ANSWER)) is not None:
+                return answer
             time.sleep(_LOOK_EVERY_S)
         return None

@@ -1,7 +1,8 @@
 """What `loopcanary methods` has a watched program do: chosen calls are traced for a while.
 
 On a thread of ours, with the canary's lock held: no stop and no fork comes between. An errand is a file
-beside the flight file, taken away when it is read. It is another process's: nothing in it is trusted.
+beside the flight file, taken away when it is read; another has the ids of those that are over. Both are
+another process's: nothing in them is trusted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.engine.calls import AskedCalls
-from loopcanary.model.method_map import ANSWER, ERRAND, remove_calls
+from loopcanary.model.method_map import ANSWER, ERRAND, ERRAND_ENDS, remove_calls
 from loopcanary.tracers.methods.calls_tracer import CallsTracer, CannotTraceError
 
 if TYPE_CHECKING:
@@ -31,15 +32,16 @@ def run_errand(canary: Canary, native: Native) -> None:
     flight = getattr(canary.backend, "file", None)
     if flight is None:
         return
-    errand, running = _taken(flight), canary.calls
-    if isinstance(running, AskedCalls) and _is_over(running, errand):
+    ends, running = _taken(flight + ERRAND_ENDS).split(), canary.calls
+    if isinstance(running, AskedCalls) and _is_over(running, ends):
         running.stop()
         native.errand_at(0)
         canary.calls = running = None
         remove_calls(flight)
-    if errand is None or errand.get("ends"):
+    errand = _read(_taken(flight + ERRAND))
+    if errand is None or errand["id"].encode() in ends:
         return
-    if running is None:
+    if running is None or not running.runs:
         answer = _begun(canary, native, flight, errand)
     elif isinstance(running, AskedCalls):
         answer = {"error": "its methods are traced for another command"}
@@ -48,8 +50,8 @@ def run_errand(canary: Canary, native: Native) -> None:
     _leave(flight, {"id": errand["id"], **answer})
 
 
-def _is_over(running: AskedCalls, errand: dict[str, Any] | None) -> bool:
-    is_ended = errand is not None and errand.get("ends") and errand["id"] == running.errand
+def _is_over(running: AskedCalls, ends: list[bytes]) -> bool:
+    is_ended = running.errand.encode() in ends
     return is_ended or not running.runs or time.monotonic_ns() >= running.until_ns
 
 
@@ -67,30 +69,37 @@ def _begun(canary: Canary, native: Native, flight: str, errand: dict[str, Any]) 
     return {"notice": notice}
 
 
-def _taken(flight: str) -> dict[str, Any] | None:
-    """The errand that is there, which is then no more."""
-    path = flight + ERRAND
-    with suppress(OSError, ValueError, RecursionError):
-        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+def _taken(path: str) -> bytes:
+    """What is in a file, which is then no more; empty: it is not there, or not ours."""
+    mine = path + ".taken"  # one that is put there meanwhile stays
+    with suppress(OSError):
+        os.rename(path, mine)  # noqa: PTH104 - pathlib need not be loaded here
+        try:
+            descriptor = os.open(mine, os.O_RDONLY | _FLAGS)
+        finally:
+            os.unlink(mine)  # noqa: PTH108
         try:
             facts = os.fstat(descriptor)
             is_ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid()
-            text = os.read(descriptor, _BYTES_MAX) if is_ours else b""
+            return os.read(descriptor, _BYTES_MAX) if is_ours else b""
         finally:
             os.close(descriptor)
-        os.unlink(path)  # noqa: PTH108 - pathlib need not be loaded here
+    return b""
+
+
+def _read(text: bytes) -> dict[str, Any] | None:
+    """The errand; None: it is none."""
+    with suppress(ValueError, RecursionError):
         errand = json.loads(text)
-        if _is_whole(errand):
-            return errand  # type: ignore[no-any-return]
+        if isinstance(errand, dict) and _is_whole(*map(errand.get, ("id", "methods", "seconds"))):
+            return errand
     return None
 
 
-def _is_whole(errand: Any) -> bool:
-    if not isinstance(errand, dict) or not isinstance(errand.get("id"), str):
-        return False
-    methods, seconds = errand.get("methods"), errand.get("seconds")
-    return bool(errand.get("ends")) or (
-        isinstance(methods, list)
+def _is_whole(name: object, methods: object, seconds: object) -> bool:
+    return (
+        isinstance(name, str)
+        and isinstance(methods, list)
         and all(isinstance(one, str) for one in methods)
         and isinstance(seconds, (int, float))
         and 0 < seconds <= _SECONDS_MAX

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import IO, TYPE_CHECKING
 
@@ -60,9 +63,9 @@ def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, outp
     chosen = [part for one in packages for part in one.split(",") if part] or ["."]
     if sys.stderr.isatty():
         click.echo("tracing; Ctrl-C shows what there is by then", err=True)
-    found = record(
-        pid, chosen, _seconds(length, "--for"), _seconds(timeout, "--timeout"), _wait, each=form in _WITH_EACH
-    )
+    seconds, timeout_s = _seconds(length, "--for"), _seconds(timeout, "--timeout")
+    with _until_ctrl_c() as wait:
+        found = record(pid, chosen, seconds, timeout_s, wait, each=form in _WITH_EACH)
     if isinstance(found, Unseen):
         refuse(found.why)
         return BAD_USE if found.is_refused else NOTHING_FOUND
@@ -84,14 +87,26 @@ def _seconds(text: str, option: str) -> float:
     return seconds
 
 
-def _wait(seconds: float) -> bool:
-    """False: a person has seen enough."""
-    try:
+@contextmanager
+def _until_ctrl_c() -> Iterator[Callable[[float], bool]]:
+    """Waits, until a person has seen enough: what was read by then is not lost, wherever Ctrl-C hits."""
+    pressed: list[int] = []
+
+    def press(number: int, _: object) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    before = signal.signal(signal.SIGINT, press)
+
+    def wait(seconds: float) -> bool:
         time.sleep(seconds)
-    except KeyboardInterrupt:
-        click.echo(err=True)
-        return False
-    return True
+        return not pressed
+
+    try:
+        yield wait
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _writer(form: str, output: str) -> Format:

@@ -62,22 +62,6 @@ def read_calls(
     return None
 
 
-def read_each_call(
-    flight: str, clock: TickClock, window: Window, owns: Callable[[str], bool]
-) -> Iterator[tuple[int, list[TimedCall]]]:
-    """Each call of each traced thread in a window, by the kernel's number of the thread. Calls that were
-    overwritten are not there. The rest as `read_calls`."""
-    methods = methods_of(flight)
-    for number in range(CALLS_FILES):
-        with suppress(FlightError):
-            source = open_source(f"{flight}{CALLS}{number}")
-            try:
-                calls = CallsFile(source, clock)
-                yield calls.owner[0], list(calls.each(window, methods, owns))
-            finally:
-                source.close()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """A part of a thread's time, monotonic."""
@@ -119,7 +103,8 @@ class CallsFile:
     def __init__(self, source: ByteSource, clock: TickClock) -> None:
         """Raises FlightError where it is none that we read."""
         self._source = source
-        self._clock = clock
+        self.clock = clock
+        """Of the flight file; its rate is refined while the process runs."""
         header = self._header()
         if header["magic"] != layout.MAGIC or header["byte_order"] != layout.BYTE_ORDER:
             raise FlightError(source.name, "is no file of calls")
@@ -196,7 +181,11 @@ class CallsFile:
             seen = self._look()
             oldest = max(before.words, seen.written - self._words)
             first = min(seen.written, oldest + (self._words // share if share else 0))
-            begin_us = before.us if first == before.words else max(before.us, self._time_of(first, before.us))
+            begin_us = before.us
+            if first < seen.written:
+                at_us = self._time_of(first, before.us)
+                # What was not lost all belongs to it, also where the clocks are a little apart.
+                begin_us = min(before.us, at_us) if first == before.words else max(before.us, at_us)
             last_us = self._time_of(seen.written - 1, begin_us) if seen.written else 0
             end_us = max(begin_us, self._us(now_ns), last_us)
             answer = call_tree(
@@ -215,31 +204,17 @@ class CallsFile:
         lost = written - before.words
         return CallsInWindow(rows=(), lost=lost, left_out=0, left_out_ns=0), ReadSoFar(written, end_us)
 
-    def each(
-        self, window: Window, methods: dict[int, Method], owns: Callable[[str], bool]
-    ) -> Iterator[TimedCall]:
-        """The calls in a window that is over, each before those inside it."""
+    def copy(self, window: Window) -> CallsCopy:
+        """What is there of a window that is over, to be read when the thread may overwrite it."""
         seen = self._look()
         first = max(0, seen.written - self._words)
         words = self._read(first, seen.written - first)
         gone = max(0, self._header()["written"] - self._words - first)  # overwritten meanwhile
-        opened = [
-            (one["id"], one["us"])
-            for one in (
-                layout.OPEN.read(seen.opened, at) for at in range(0, len(seen.opened), layout.OPEN.size)
-            )
-        ]
-        begin_us, end_us = self._window(window, seen)
-        frames: dict[int, StackFrame] = {}
-        for call in timed_calls(words[8 * gone :], opened, begin_us, end_us):
-            if call.number not in frames:
-                frames[call.number] = frame_of(methods.get(call.number), call.number, owns)
-            yield TimedCall(
-                begin_ns=self._ns(call.begin_us - begin_us),
-                length_ns=self._ns(call.end_us - call.begin_us),
-                frame=frames[call.number],
-                is_open=call.is_open,
-            )
+        return CallsCopy(self, words[8 * gone :], seen.opened, self._window(window, seen))
+
+    def ns_of(self, us: int) -> int:
+        """Nanoseconds of so many of the file's microseconds."""
+        return self._ns(us)
 
     def _header(self) -> dict[str, Any]:
         return layout.HEADER.read(self._source.read(0, layout.HEADER.size))
@@ -271,13 +246,13 @@ class CallsFile:
 
     def _us(self, ns: int) -> int:
         """Microseconds of the file at a monotonic time."""
-        clock = self._clock
+        clock = self.clock
         ticks = clock.anchor_ticks + ((ns - clock.anchor_ns) << 32) // max(1, clock.rate_q32)
         return int(min(max(0, (ticks - self._base) * self._us_q64 >> 64), (1 << 62) - 1))
 
     def _ns(self, us: int) -> int:
         """To the nearest: what the file has as 10 us is no 9,999 ns."""
-        return bounded(((us * self._clock.rate_q32 << 64) // self._us_q64 + (1 << 31)) >> 32)
+        return bounded(((us * self.clock.rate_q32 << 64) // self._us_q64 + (1 << 31)) >> 32)
 
     def _read(self, number: int, count: int) -> bytes:
         """So many words from this number on."""
@@ -311,6 +286,30 @@ class CallsFile:
 
 def _before(first: int) -> int:
     return _LOST if first else _NONE
+
+
+class CallsCopy(NamedTuple):
+    """The calls of one thread as they were at one moment."""
+
+    file: CallsFile
+    words: bytes
+    opened: bytes
+    window_us: tuple[int, int]
+
+    def each(self, methods: dict[int, Method], owns: Callable[[str], bool]) -> Iterator[TimedCall]:
+        """The calls of the window, each before those inside it. The file may be closed."""
+        begin_us, end_us = self.window_us
+        opened = [(one["id"], one["us"]) for one in layout.OPEN.every(self.opened)]
+        frames: dict[int, StackFrame] = {}
+        for call in timed_calls(self.words, opened, begin_us, end_us):
+            if call.number not in frames:
+                frames[call.number] = frame_of(methods.get(call.number), call.number, owns)
+            yield TimedCall(
+                begin_ns=self.file.ns_of(call.begin_us - begin_us),
+                length_ns=self.file.ns_of(call.end_us - call.begin_us),
+                frame=frames[call.number],
+                is_open=call.is_open,
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from typing import Final
 
 from loopcanary.flight.beside.calls import (
     ROWS_MAX,
+    CallsCopy,
     CallsFile,
     CallsInWindow,
     CallTree,
     ReadSoFar,
+    Window,
     frame_of,
     methods_of,
 )
@@ -20,8 +22,8 @@ from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock
 from loopcanary.flight.source import open_source
 from loopcanary.model.call_tree import heaviest
-from loopcanary.model.calls import TracedCall, TracedCalls
-from loopcanary.model.method_map import CALLS, CALLS_FILES
+from loopcanary.model.calls import TimedCall, TracedCall, TracedCalls
+from loopcanary.model.method_map import CALLS, CALLS_FILES, Method
 
 _ROWS_A_LOOK: Final = 5_000
 _PATHS_MAX: Final = 50_000
@@ -51,7 +53,8 @@ class MergedCalls:
 
     def add(self, tree: CallsInWindow) -> None:
         """The next window's."""
-        opened: set[int] = set()
+        # Of a row that is not there the call may go on all the same.
+        opened = set(self._opened) if tree.left_out or not tree.rows else set()
         places: list[int | None] = []
         for around, number, calls, total_ns, self_ns, is_open in tree.rows:
             outer = 0 if around < 0 else places[around]
@@ -65,6 +68,7 @@ class MergedCalls:
             row.calls += calls - (place in self._opened)  # one that went on was counted
             row.total_ns += total_ns
             row.self_ns += self_ns
+            opened.discard(place)
             if is_open:
                 opened.add(place)
         self._opened = opened
@@ -81,13 +85,12 @@ class MergedCalls:
             self._rows.append(_Row(number))
         return inside[number]
 
-    def named(self, flight: str, owns: Callable[[str], bool]) -> TracedCalls:
-        """The longest rows, with the names of the map beside the flight file."""
+    def named(self, methods: dict[int, Method], owns: Callable[[str], bool]) -> TracedCalls:
+        """The longest rows, with their names."""
         ordered = list(self._in_order())
         kept = heaviest(
             ordered, ROWS_MAX, depth=lambda one: one[1], weight=lambda one: self._rows[one[0]].total_ns
         )
-        methods = methods_of(flight)
         rows = []
         for place, depth in (ordered[index] for index in kept):
             row = self._rows[place]
@@ -132,10 +135,13 @@ class _Followed:
 class CallsFollowed:
     """All traced threads of a process, from now on; a context manager. No file can make it fail."""
 
-    def __init__(self, flight: str, clock: TickClock, call_tree: CallTree, begin_ns: int) -> None:
-        """`flight`: path of the flight file; `clock`: its; `begin_ns`: now, monotonic."""
+    def __init__(
+        self, flight: str, clock: Callable[[], TickClock], call_tree: CallTree, begin_ns: int
+    ) -> None:
+        """`flight`: path of the flight file; `clock`: gives its, as it is refined; `begin_ns`: monotonic."""
         self._flight = flight
         self._clock = clock
+        self._methods: dict[int, Method] = {}
         self._call_tree = call_tree
         self._followed: dict[int, _Followed] = {}
         self._over: list[_Followed] = []
@@ -145,17 +151,31 @@ class CallsFollowed:
     def look(self, now_ns: int) -> None:
         """Adds what was called since the last look. Often enough, that threads overwrite little meanwhile."""
         self._find(None)
+        self._methods = methods_of(self._flight) or self._methods
         for one in self._followed.values():
             with suppress(FlightError):
+                one.file.clock = self._clock()
                 tree, one.progress = one.file.tree_since(one.progress, now_ns, self._call_tree, _ROWS_A_LOOK)
                 one.calls.add(tree)
 
-    def threads(self, owns: Callable[[str], bool]) -> Iterator[tuple[int, TracedCalls]]:
-        """The kernel's number of each thread that called something, and its calls."""
+    def copies(self, window: Window) -> dict[int, CallsCopy]:
+        """What is there of each thread at this moment, by its number: read at once, and decoded later."""
+        found = {}
+        for one in self._followed.values():
+            with suppress(FlightError):
+                found[one.owner[0]] = one.file.copy(window)
+        return found
+
+    def threads(
+        self, copies: dict[int, CallsCopy], owns: Callable[[str], bool]
+    ) -> Iterator[tuple[int, TracedCalls, tuple[TimedCall, ...]]]:
+        """The kernel's number of each thread that called something, its calls, and those of its copy one by
+        one. The process may have ended."""
         for one in (*self._over, *self._followed.values()):
-            calls = one.calls.named(self._flight, owns)
+            tid, calls = one.owner[0], one.calls.named(self._methods, owns)
+            copy = copies.get(tid)
             if calls.rows or calls.lost:
-                yield one.owner[0], calls
+                yield tid, calls, () if copy is None else tuple(copy.each(self._methods, owns))
 
     def close(self) -> None:
         """Lets go of the files."""
@@ -171,7 +191,7 @@ class CallsFollowed:
                     continue
                 source = open_source(f"{self._flight}{CALLS}{number}")
                 try:
-                    file = CallsFile(source, self._clock)
+                    file = CallsFile(source, self._clock())
                     progress = ReadSoFar(0, 0) if begin_ns is None else file.progress(begin_ns)
                     followed = _Followed(file, file.owner, progress)
                 except FlightError:
