@@ -448,3 +448,10 @@ def is_part(some_of: Any, whole: Any) -> bool:
 def test_a_fence_says_nothing() -> None:
     assert all(map(says_nothing, ["", "```", "> ```java", "~~~ text", ">", "> >"]))
     assert not any(map(says_nothing, ["`x`", "``` it hangs", ">>>>> maybe", "-"]))
+
+
+@pytest.mark.parametrize("sql", ["select { from orders", "select '{' from orders where a = '{{'", "}} {"])
+def test_braces_in_a_text_are_no_ends(sql: str) -> None:
+    texts = {sql, "select 1 from orders", f"{sql} limit 2"}
+    log = "\n".join(json.dumps({**SQL, "sql": text}) for text in texts)
+    assert {one.at.sql for one in issues_of(log) if isinstance(one, ImportedFinding)} == texts

@@ -213,18 +213,31 @@ static bool is_watched(uint64_t tid)
     return tid == (uint64_t)getpid();
 }
 
-void lc_profile_threads(bool on)
+/* Found anew each time: an audit hook of Python's may let go of the GIL, and threads end meanwhile. */
+static PyThreadState *first_to_change(bool on)
 {
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
-    for (; thread != NULL; thread = PyThreadState_Next(thread)) {
-        const bool changes = on ? thread->c_profilefunc == NULL && is_watched(thread->native_thread_id) : thread->c_profilefunc == on_event;
-        if (changes && _PyEval_SetProfile(thread, on ? on_event : NULL, NULL) != 0) {
-            PyErr_Clear(); /* an audit hook's */
-        }
+    while (thread != NULL && (on ? thread->c_profilefunc != NULL || !is_watched(thread->native_thread_id) : thread->c_profilefunc != on_event)) {
+        thread = PyThreadState_Next(thread);
     }
+    return thread;
+}
+
+bool lc_profile_threads(bool on)
+{
+    bool changed = false;
+    PyThreadState *thread;
+    for (unsigned i = 0; i < LC_LANE_COUNT && (thread = first_to_change(on)) != NULL; i++) {
+        if (_PyEval_SetProfile(thread, on ? on_event : NULL, NULL) != 0) {
+            PyErr_Clear(); /* an audit hook's */
+            break;
+        }
+        changed = true;
+    }
+    return changed;
 }
 #else
 bool lc_another_profiler_runs(void) { return false; } /* each has its tool id */
 void lc_profile_thread(void) {}
-void lc_profile_threads(bool Py_UNUSED(on)) {}
+bool lc_profile_threads(bool Py_UNUSED(on)) { return true; }
 #endif

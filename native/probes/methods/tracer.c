@@ -197,13 +197,17 @@ static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
         errno = error;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
-    lc_profile_threads(true);
+    if (!lc_profile_threads(true)) {
+        stop();
+        PyErr_SetString(PyExc_RuntimeError, "another profiler runs on the threads that are watched");
+        return NULL;
+    }
     return lc_traced_own.calls != NULL ? PyLong_FromUnsignedLongLong(lc_traced_own.calls->mask + 1u) : Py_NewRef(Py_None);
 }
 
 static PyObject *stop_tracing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    lc_profile_threads(false);
+    (void)lc_profile_threads(false);
     for (unsigned i = 0; lc_the_tracer.runs && i < lc_the_tracer.file_count; i++) { /* a forked child's do not run */
         lc_calls_end(&lc_the_tracer.files[i]);
     }

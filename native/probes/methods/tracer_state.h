@@ -47,9 +47,9 @@ lc_calls *lc_traced_own_calls(void);
 /* events.c: adds calls_on_start, calls_on_enter, calls_on_leave. -1 with an exception. */
 int lc_call_events_add(PyObject *module);
 /* Before 3.12: whether a profiler that is not ours runs on the calling thread; begins ours there; begins and ends it on all threads that
- * are watched, and have no other. Later: false, nothing. */
+ * are watched, and have no other, false: there are none. Later: false, nothing, true. */
 bool lc_another_profiler_runs(void);
 void lc_profile_thread(void);
-void lc_profile_threads(bool on);
+bool lc_profile_threads(bool on);
 
 #endif

@@ -85,7 +85,8 @@ class _FormReader:
         for end in range(begin + 1, min(begin + _JOINED_MAX, len(self._lines)) + 1):
             size += len(pieces[-1])
             still_open += pieces[-1].count("{") - pieces[-1].count("}")
-            if still_open <= 0:  # braces in texts count, too: an issue's are balanced
+            # Braces in texts count, too: those of most issues are balanced.
+            if still_open <= 0 or (end == begin + 1 and self._is_whole(text)):
                 found = self._decoded(pieces)
                 if found:
                     self.at = end
@@ -100,6 +101,14 @@ class _FormReader:
         self.at = begin + 1
         if self._budget >= 0:
             yield from self._cut(begin, pieces)
+
+    def _is_whole(self, text: str) -> bool:
+        """Whether a line is one issue, though the braces in it are not balanced."""
+        try:
+            _, end = self._decoder.raw_decode(text, text.index("{"))
+        except _wrong:
+            return False
+        return "{" not in text[end:]
 
     def _decoded(self, pieces: list[str]) -> list[tuple[Any, re.Match[str] | None]]:
         """The values, each with what is written around it; none: it is no JSON."""
