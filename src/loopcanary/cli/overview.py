@@ -27,7 +27,7 @@ EXAMPLES = {
     "dump": ("loopcanary dump 4711", "loopcanary dump --all 4711"),
     "methods": (
         "loopcanary methods 4711 --for 10s",
-        "loopcanary methods 4711 shop requests.adapters --format speedscope -o calls.json",
+        "loopcanary methods 4711 shop --format speedscope -o calls.json",
     ),
     "health": ("loopcanary health", "loopcanary health --name worker --limit 30s"),
     "diff": (
