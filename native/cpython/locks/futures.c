@@ -146,6 +146,13 @@ static bool is_deque(const lc_cpython_source *source, uint64_t object)
     return lc_read_c_string(source, at, name, sizeof name) != 0 && strcmp(name, "collections.deque") == 0;
 }
 
+/* From 3.14 on call_soon_threadsafe makes a _ThreadSafeHandle, whose base it is. */
+static bool is_handle(const lc_cpython_source *source, uint64_t object)
+{
+    const uint64_t type = lc_type_at(source, object), handle = source->asyncio.handle_type;
+    return type != 0 && (type == handle || lc_word_at(source, type + source->layout.type_base) == handle);
+}
+
 /* The loop has not yet come to it: among what is ready to run is the callback that will begin it. */
 static bool is_ready_in(lc_cpython_source *source, uint64_t future, uint64_t loop)
 {
@@ -158,7 +165,7 @@ static bool is_ready_in(lc_cpython_source *source, uint64_t future, uint64_t loo
     uint64_t place = lc_word_at(source, ready + DEQUE_LEFT_INDEX);
     for (uint64_t i = 0; i < count && i < READY_MAX && block != 0 && place < BLOCK_ITEMS; i++) {
         const uint64_t handle = item_of(source, block + BLOCK_DATA, place);
-        if (lc_type_at(source, handle) == source->asyncio.handle_type &&
+        if (is_handle(source, handle) &&
             encloses(source, lc_word_at(source, handle + source->asyncio.handle_callback),
                      "run_coroutine_threadsafe.<locals>.callback", future)) {
             return true;
