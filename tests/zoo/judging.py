@@ -21,4 +21,5 @@ def assert_told_as_it_is(path: Path, loop: str) -> None:
     if found.reports and not any(report.frames for report in found.reports):
         # Not once looked at: the watchdog had no core meanwhile.
         judged = replace(judged, score=Score(detected=found.score.detected, survived=found.score.survived))
-    assert page.misses([judged], [kind]) == []
+    missed = page.misses([judged], [kind])
+    assert not missed, "; ".join(missed)

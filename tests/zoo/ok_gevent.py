@@ -28,4 +28,5 @@ async def handler():
 
 
 if __name__ == "__main__":
+    run_child(["true"])  # What it loads with its first child is read from the disk, which may take any time.
     run(handler)
