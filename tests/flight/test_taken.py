@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.flight.build import FlightBuilder
 from tests.flight.examples import going_on, stall
@@ -79,3 +81,14 @@ def test_a_slot_that_is_used_again_is_a_new_stall():
     builder.put_slot(0, serial=9, state=SlotState.ENDED)
 
     assert [evidence.serial for _, evidence in FlightFile(bytes(builder)).stalls()] == [9]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_stall_that_was_just_moved_to_another_slot_is_one(place):
+    """Killed between the two stores; or a copy on disk, in which both places are."""
+    later = replace(GOES_ON, last_look_ns=GOES_ON.last_look_ns + 1)
+    builder = FlightBuilder()
+    for evidence in (GOES_ON, later) if place else (later, GOES_ON):
+        builder.add_stall(evidence)
+
+    assert FlightFile(bytes(builder)).stalls() == [(place, later)]

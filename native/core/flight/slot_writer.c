@@ -15,14 +15,21 @@ void lc_slot_writer_begin(lc_slot_writer *writer, lc_slot *slot)
     LC_STORE(slot->heap_used, LC_SLOT_HEAP_OFFSET);
 }
 
-/* Room of `bytes` (aligned to 8) at the heap's end; nothing is in use until heap_used says so. */
-static uint32_t reserve(const lc_slot *slot, uint64_t bytes)
+static void *in_slot(lc_slot *slot, uint32_t offset) { return (char *)slot + offset; }
+
+uint64_t lc_slot_room(const lc_slot *slot) { return LC_SLOT_BYTES - LC_LOAD(slot->heap_used); }
+
+/* Nothing is in use until heap_used says so. */
+uint32_t lc_slot_append(lc_slot *slot, const void *bytes, uint64_t count)
 {
     const uint64_t at = (LC_LOAD(slot->heap_used) + 7u) & ~UINT64_C(7);
-    return at + bytes <= LC_SLOT_BYTES ? (uint32_t)at : LC_NO_REF;
+    if (at + count > LC_SLOT_BYTES) {
+        return LC_NO_REF;
+    }
+    memcpy(in_slot(slot, (uint32_t)at), bytes, count);
+    LC_RELEASE(slot->heap_used, at + count);
+    return (uint32_t)at;
 }
-
-static void *in_slot(lc_slot *slot, uint32_t offset) { return (char *)slot + offset; }
 
 static uint64_t hash_text(lc_text text)
 {
@@ -53,12 +60,10 @@ lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text)
         }
         place = (place + 1u) % LC_KNOWN_STRINGS;
     }
-    const uint32_t offset = reserve(slot, text.length);
+    const uint32_t offset = lc_slot_append(slot, text.bytes, text.length);
     if (offset == LC_NO_REF) {
         return none;
     }
-    memcpy(in_slot(slot, offset), text.bytes, text.length);
-    LC_RELEASE(slot->heap_used, offset + text.length);
     writer->strings[place].hash = hash;
     writer->strings[place].ref = (lc_ref){offset, text.length};
     return writer->strings[place].ref;
@@ -66,7 +71,6 @@ lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text)
 
 static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
 {
-    lc_slot *slot = writer->slot;
     uint32_t place = (uint32_t)(code->serial * 0x9E3779B1u) % LC_KNOWN_CODES;
     for (int i = 0; i < PROBES && writer->codes[place].serial != 0; i++) {
         if (writer->codes[place].serial == code->serial) {
@@ -80,30 +84,33 @@ static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
         .first_line = code->first_line,
         .code_flags = code->code_flags,
     };
-    const uint32_t offset = reserve(slot, sizeof entry);
+    const uint32_t offset = lc_slot_append(writer->slot, &entry, sizeof entry);
     if (offset == LC_NO_REF) {
         return LC_NO_REF;
     }
-    memcpy(in_slot(slot, offset), &entry, sizeof entry);
-    LC_RELEASE(slot->heap_used, offset + sizeof entry);
     writer->codes[place].serial = code->serial;
     writer->codes[place].offset = offset;
     return offset;
 }
 
 /* Codes first, so that the stack's own bytes lie together; false: the heap is full. */
-static bool resolve(lc_slot_writer *writer, const lc_stack *stack, lc_frame_entry *entries)
+static bool resolve(lc_slot_writer *writer, const lc_stack *stack, lc_whole_stack *out)
 {
+    out->head = (lc_stack_entry){
+        .frames = stack->count,
+        .flags = (stack->truncated ? LC_STACK_TRUNCATED : 0u) | (stack->inner_cut ? LC_STACK_INNER_CUT : 0u),
+        .hash = stack->hash | 1u,
+    };
     for (uint32_t i = 0; i < stack->count; i++) {
         const lc_frame *frame = &stack->frames[i];
-        entries[i] = (lc_frame_entry){
+        out->frames[i] = (lc_frame_entry){
             .code = put_code(writer, frame->code),
             .line = frame->line,
             .end_line = frame->end_line,
             .column = frame->column,
             .end_column = frame->end_column,
         };
-        if (entries[i].code == LC_NO_REF) {
+        if (out->frames[i].code == LC_NO_REF) {
             return false;
         }
     }
@@ -112,8 +119,7 @@ static bool resolve(lc_slot_writer *writer, const lc_stack *stack, lc_frame_entr
 
 uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack)
 {
-    lc_slot *slot = writer->slot;
-    lc_frame_entry entries[LC_STACK_FRAMES_MAX];
+    lc_whole_stack whole;
     const uint64_t hash = stack->hash | 1u;
     uint32_t place = (uint32_t)(hash >> 8) % LC_KNOWN_STACKS;
     for (int i = 0; i < PROBES && writer->stacks[place].hash != 0; i++) {
@@ -122,20 +128,13 @@ uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack)
         }
         place = (place + 1u) % LC_KNOWN_STACKS;
     }
-    if (!resolve(writer, stack, entries)) {
+    if (!resolve(writer, stack, &whole)) {
         return LC_NO_REF;
     }
-    const uint64_t frame_bytes = stack->count * sizeof(lc_frame_entry);
-    const uint32_t offset = reserve(slot, sizeof(lc_stack_entry) + frame_bytes);
+    const uint32_t offset = lc_slot_append(writer->slot, &whole, lc_stack_bytes(stack->count));
     if (offset == LC_NO_REF) {
         return LC_NO_REF;
     }
-    const uint32_t flags = (stack->truncated ? LC_STACK_TRUNCATED : 0u) |
-                           (stack->inner_cut ? LC_STACK_INNER_CUT : 0u);
-    const lc_stack_entry head = {stack->count, flags, hash};
-    memcpy(in_slot(slot, offset), &head, sizeof head);
-    memcpy(in_slot(slot, offset + (uint32_t)sizeof head), entries, frame_bytes);
-    LC_RELEASE(slot->heap_used, offset + sizeof head + frame_bytes);
     writer->stacks[place].hash = hash;
     writer->stacks[place].offset = offset;
     return offset;
@@ -216,23 +215,10 @@ void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name)
         .before = (uint32_t)LC_LOAD(slot->thread_names),
         .name = lc_slot_put_text(writer, name),
     };
-    const uint32_t offset = entry.name.bytes == 0 ? LC_NO_REF : reserve(slot, sizeof entry);
+    const uint32_t offset = entry.name.bytes == 0 ? LC_NO_REF : lc_slot_append(slot, &entry, sizeof entry);
     if (offset == LC_NO_REF) {
         return;
     }
-    memcpy(in_slot(slot, offset), &entry, sizeof entry);
-    LC_RELEASE(slot->heap_used, offset + sizeof entry);
     LC_RELEASE(slot->thread_names, offset);
     writer->threads[writer->thread_count++] = (uint32_t)tid;
-}
-
-uint32_t lc_slot_put_wait(lc_slot_writer *writer, const lc_wait_entry *wait)
-{
-    lc_slot *slot = writer->slot;
-    const uint32_t offset = reserve(slot, sizeof *wait);
-    if (offset != LC_NO_REF) {
-        memcpy(in_slot(slot, offset), wait, sizeof *wait);
-        LC_RELEASE(slot->heap_used, offset + sizeof *wait);
-    }
-    return offset;
 }

@@ -33,10 +33,26 @@ typedef struct {
     uint32_t thread_count;
     uint8_t contributors[LC_TALLY_COUNT]; /* of each entry of the lane's tally: its contributor's number, from 1 */
     uint64_t host_interval_ns; /* between readings of the host, now */
+    bool is_packed; /* fewer samples would take no less room */
 } lc_slot_writer;
 
 /* Takes the (FREE) slot for a new stall: clears its facts and counts. The state is left FREE. */
 void lc_slot_writer_begin(lc_slot_writer *writer, lc_slot *slot);
+
+/* A stack as the heap has it. */
+typedef struct {
+    lc_stack_entry head;
+    lc_frame_entry frames[LC_STACK_FRAMES_MAX];
+} lc_whole_stack;
+
+static inline uint64_t lc_stack_bytes(uint32_t frames) { return sizeof(lc_stack_entry) + frames * sizeof(lc_frame_entry); }
+
+/* What is left of the heap, in bytes. */
+uint64_t lc_slot_room(const lc_slot *slot);
+
+/* Stores `count` bytes in the heap, at a multiple of 8; their offset, or LC_NO_REF where there is no room. What they are is known
+ * once something that is stored later refers to them. */
+uint32_t lc_slot_append(lc_slot *slot, const void *bytes, uint64_t count);
 
 /* Stores a stack, or finds it; its offset, or LC_NO_REF where the heap is full. */
 uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack);
@@ -61,8 +77,5 @@ bool lc_slot_wants_thread_name(const lc_slot_writer *writer, uint64_t tid);
 
 /* Stores it, unless it is empty. */
 void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name);
-
-/* Stores it in the heap; answers its offset, LC_NO_REF if there is no room. It is in a circle once the slot's `circle` says so. */
-uint32_t lc_slot_put_wait(lc_slot_writer *writer, const lc_wait_entry *wait);
 
 #endif

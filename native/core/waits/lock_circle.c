@@ -152,7 +152,7 @@ void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot
             .lock_proof = link->proof,
             .lock_frame = link->frame,
         };
-        before = lc_slot_put_wait(writer, &entry);
+        before = lc_slot_append(writer->slot, &entry, sizeof entry);
         if (before == LC_NO_REF) {
             return; /* the heap is full */
         }

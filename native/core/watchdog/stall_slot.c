@@ -58,6 +58,33 @@ static lc_slot_writer *free_writer(lc_watchdog *w)
     return NULL;
 }
 
+/* Half of the samples may go with nearly all of the stacks, or with few: threads have stacks, too. */
+void lc_stall_slot_make_room(lc_watchdog *w, lc_lane_watch *watch, uint64_t bytes)
+{
+    enum { FEWEST = 4, ONE_OF = 2, LEAST_GAIN = 8 * 1024 };
+    lc_slot_writer *from = watch->writer;
+    const uint64_t room = lc_slot_room(from->slot);
+    if (room >= bytes || from->is_packed || LC_LOAD(from->slot->sample_count) < FEWEST) {
+        return;
+    }
+    lc_slot_writer *to = free_writer(w);
+    if (to == NULL) {
+        return;
+    }
+    lc_slot_move(to, from, ONE_OF, w->moved);
+    if (lc_slot_room(to->slot) < room + LEAST_GAIN) {
+        from->is_packed = true;
+        to->slot = NULL;
+        return;
+    }
+    LC_STORE(to->slot->interval_ns, ONE_OF * LC_LOAD(from->slot->interval_ns));
+    LC_RELEASE(to->slot->state, LC_LOAD(from->slot->state));
+    LC_RELEASE(from->slot->state, LC_SLOT_FREE);
+    from->slot = NULL;
+    watch->writer = to;
+    watch->wait = (lc_wait_memory){0}; /* it refers to the old slot */
+}
+
 lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch)
 {
     lc_slot_writer *writer = free_writer(w);

@@ -7,6 +7,8 @@
 #include "core/watchdog/stall_slot.h"
 
 enum { SHORTEST_SLEEP_NS = 200 * 1000 };
+/* Deep stacks of two threads, and of many, with the code that they are in. */
+enum { SAMPLE_ROOM = 12 * 1024, THREADS_ROOM = 32 * 1024 };
 
 /* The lane's state at one moment, in nanoseconds. */
 typedef struct {
@@ -151,8 +153,11 @@ static void save_hang(lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns)
 
 static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, uint64_t busy_ns)
 {
+    const uint64_t level = LC_LOAD(watch->writer->slot->level);
+    if (level < LC_LEVEL_HANG && busy_ns >= w->settings.hang_ns) {
+        lc_stall_slot_make_room(w, watch, THREADS_ROOM);
+    }
     lc_slot *slot = watch->writer->slot;
-    const uint64_t level = LC_LOAD(slot->level);
     if (level < LC_LEVEL_STALL) {
         LC_STORE(slot->level, LC_LEVEL_STALL);
         LC_RELEASE(slot->state, LC_SLOT_STALL);
@@ -178,13 +183,19 @@ static uint64_t earliest_after(uint64_t now_ns, uint64_t best, uint64_t candidat
     return candidate > now_ns && candidate < best ? candidate : best;
 }
 
+static void sample(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns)
+{
+    lc_stall_slot_make_room(w, watch, SAMPLE_ROOM);
+    lc_sampler_take(w, lane, watch, now_ns);
+    watch->next_sample_ns = now_ns + LC_LOAD(watch->writer->slot->interval_ns);
+}
+
 static uint64_t follow(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, const subject *s, uint64_t now_ns)
 {
-    lc_slot *slot = watch->writer->slot;
     if (now_ns >= watch->next_sample_ns) {
-        lc_sampler_take(w, lane, watch, now_ns);
-        watch->next_sample_ns = now_ns + LC_LOAD(slot->interval_ns);
+        sample(w, lane, watch, now_ns);
     }
+    lc_slot *slot = watch->writer->slot;
     /* Whatever it is now, the turn may turn out to be the sum of many callbacks. */
     lc_tally_ask(lane, LC_LOAD(slot->turn_epoch));
     lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);

@@ -31,7 +31,7 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     const size_t watches = aligned(LC_LANE_COUNT * sizeof *w->watches);
     const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
     const size_t stack = aligned(sizeof *w->stack);
-    w->memory_bytes = watches + writers + 2 * stack;
+    w->memory_bytes = watches + writers + 2 * stack + sizeof *w->moved;
     w->memory = mmap(NULL, w->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w->memory == MAP_FAILED) {
         w->memory = NULL;
@@ -42,6 +42,7 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     w->writers = (lc_slot_writer *)(at + watches);
     w->stack = (lc_stack *)(at + watches + writers);
     w->holder_stack = (lc_stack *)(at + watches + writers + stack);
+    w->moved = (lc_moved *)(at + watches + writers + 2 * stack);
     w->flight = flight;
     w->source = source;
     w->settings = *settings;

@@ -23,6 +23,7 @@
 #include "core/keeper/courier.h"
 #include "core/lane/lane.h"
 #include "core/lane/lane_reading.h"
+#include "core/flight/slot_move.h"
 #include "core/flight/slot_writer.h"
 #include "core/host/thread_view.h"
 #include "core/waits/wait_view.h"
@@ -83,6 +84,7 @@ typedef struct {
     lc_slot_writer *writers;  /* LC_SLOT_COUNT, writers[i] for slot i */
     lc_stack *stack;          /* scratch: large */
     lc_stack *holder_stack;
+    lc_moved *moved; /* scratch */
     size_t memory_bytes;
     void *memory;
 } lc_watchdog;

@@ -176,7 +176,8 @@ class FlightFile:
         )
 
     def stalls(self, without: AbstractSet[int] = frozenset()) -> list[tuple[int, StallEvidence]]:
-        """(slot, stall) of every slot that holds a stall.
+        """(slot, stall) of every slot that holds a stall. One that has just moved to another slot is in both,
+        as in a copy of the file from before and after that: then only the later is given.
 
         Args:
             without: Serials of stalls that are left out before their slots are decoded, 4 ms each.
@@ -187,8 +188,15 @@ class FlightFile:
             for index in range(self.slot_count)
             if not without or read_slot_facts(self._source, slots, index)["serial"] not in without
         )
-        found = ((index, self.slot_evidence(index)) for index in wanted)
-        return [(index, evidence) for index, evidence in found if evidence is not None]
+        found: dict[int, tuple[int, StallEvidence]] = {}
+        for index in wanted:
+            evidence = self.slot_evidence(index)
+            if evidence is None:
+                continue
+            known = found.get(evidence.serial)
+            if known is None or known[1].last_look_ns < evidence.last_look_ns:
+                found[evidence.serial] = index, evidence
+        return sorted(found.values(), key=lambda pair: pair[0])
 
     def unslotted_stalls(self) -> list[StallEvidence]:
         """Stalls that their threads recorded and the watchdog did not come to look at: exact, no samples.

@@ -270,23 +270,6 @@ TEST(a_long_stall_is_thinned_and_stays_covered)
     s.source.serial = 1;
 }
 
-TEST(a_full_heap_drops_samples_and_counts_them)
-{
-    s.source.depth = LC_STACK_FRAMES_MAX;
-    begin_callback(7);
-    age_callback(&s, 30);
-    for (uint64_t i = 0; i < 64; i++) {
-        s.source.serial = 100 + i;
-        s.watchdog.watches[0].next_sample_ns = 0;
-        look(&s);
-    }
-    CHECK(counted(&s, LC_COUNTER_samples_dropped_full) > 0);
-    CHECK(LC_LOAD(slot(&s, 0)->heap_used) <= LC_SLOT_BYTES);
-    end_work();
-    s.source.depth = 3;
-    s.source.serial = 1;
-}
-
 TEST(stalls_that_find_no_slot_are_counted)
 {
     for (uint64_t i = 0; i < LC_SLOT_COUNT + 3u; i++) {
