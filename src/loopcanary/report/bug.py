@@ -34,6 +34,7 @@ from loopcanary.report.issue import grouped, issue_blocks, session_of
 from loopcanary.report.model import Figures, Report
 from loopcanary.report.times import age, moment, span
 from loopcanary.words.causes import severity_word
+from loopcanary.words.kinds import has_cause
 from loopcanary.words.text import count_of, printable
 
 _NAMES_MAX = 5
@@ -69,7 +70,8 @@ def sums(group: IssueGroup) -> Paragraph:
     noun = issue_kind(group.kind.value).noun
     lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
     total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, noun)}")
-    return line(total, f", {lengths}, {group.cause.value}")
+    cause = f", {group.cause.value}" if has_cause(group) else ""
+    return line(total, f", {lengths}{cause}")
 
 
 def seen(group: IssueGroup, figures: Figures | None, now_wall_ns: int) -> Facts:

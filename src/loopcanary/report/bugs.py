@@ -24,6 +24,7 @@ from loopcanary.document.verdict import (
     spot_held,
     verdict,
     waited_on,
+    where,
     where_held,
 )
 from loopcanary.model import Cause, Issue, IssueKind, Stall
@@ -35,7 +36,7 @@ from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.issue import issue_body, session_of
 from loopcanary.report.model import Report
 from loopcanary.report.times import age
-from loopcanary.words.kinds import kind_words
+from loopcanary.words.kinds import has_cause, kind_words
 from loopcanary.words.text import count_of, printable
 
 IN_FULL = 3
@@ -82,7 +83,7 @@ def _row(at: int, group: IssueGroup, report: Report, below: Iterator[Block]) -> 
         said("" if is_of_stalls else kind_words(group.kind)),
         said(Piece(trend if trend != "too few" else "", _TREND_TONES.get(trend, Tone.DIM))),
         said(age(group.last_wall_ns, report.generated_wall_ns)),
-        said(strong(group.cause.value)),
+        said(strong(group.cause.value) if has_cause(group) else ""),
         said(Piece(printable(group.fingerprint, 40), Tone.DIM)),
         _place(group),
     )
@@ -105,6 +106,8 @@ def _in_short(group: IssueGroup, worst: Issue | None) -> Iterator[Block]:
     yield line(dim("the longest is " if group.count > 1 else "its id is "), name(group.worst_id))
     if worst is not None and not worst.stalls:
         # Else the stalls' own entries have it.
+        if worst.culprit is not None:
+            yield from where(worst.culprit, worst.cause)
         yield facts(("try", advice(worst.advice, 300)))
 
 

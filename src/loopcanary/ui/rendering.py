@@ -30,7 +30,7 @@ from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
 from loopcanary.words.commands import reading
 from loopcanary.words.endings import killed_by_words
-from loopcanary.words.kinds import issues_title, kind_words
+from loopcanary.words.kinds import has_cause, issues_title, kind_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, library_path, place, printable
 from loopcanary.words.traced import phase_words
@@ -214,6 +214,7 @@ def _data(value: Any) -> Markup:
 _FILTERS: dict[str, Any] = {
     "name": name,
     "kind": kind_words,
+    "has_cause": has_cause,
     "named": lambda text, limit: name(text, limit) or "(no name)",
     "text": lambda text: printable(text, 2_000),
     "duration": _duration,

@@ -11,7 +11,7 @@ from loopcanary.model.units import format_duration
 from loopcanary.report.ci.repository import Repository
 from loopcanary.report.model import Report
 from loopcanary.words.causes import cause_words
-from loopcanary.words.kinds import kind_words
+from loopcanary.words.kinds import has_cause, kind_words
 from loopcanary.words.text import count_of, printable
 
 _TITLE_MAX = 300
@@ -80,8 +80,8 @@ def _bug(group: IssueGroup, worst: Issue | None, repository: Repository, known: 
     spot = _spot(group.blamed, repository) or (steps[-1] if steps else None)
     return Bug(
         fingerprint=group.fingerprint,
-        rule=f"{group.kind.value}/{group.cause.value}",
-        rule_words=f"{words}: {cause_words(group.cause)}",
+        rule=f"{group.kind.value}/{group.cause.value}" if has_cause(group) else group.kind.value,
+        rule_words=f"{words}: {cause_words(group.cause)}" if has_cause(group) else words,
         severity=Severity.STALL if worst is None else worst.severity,
         title=printable(group.title, _TITLE_MAX),
         details=_details(group, words),
@@ -98,7 +98,7 @@ def _bug(group: IssueGroup, worst: Issue | None, repository: Repository, known: 
 def _details(group: IssueGroup, words: str) -> str:
     counted = count_of(group.count, words)
     held = f"{counted}, {format_duration(group.total_ns)} in all, the longest {format_duration(group.max_ns)}"
-    return f"{held}: {cause_words(group.cause)} ({group.cause.value})."
+    return f"{held}: {cause_words(group.cause)} ({group.cause.value})." if has_cause(group) else f"{held}."
 
 
 def _spot(culprit: Culprit | None, repository: Repository) -> Spot | None:
