@@ -281,5 +281,6 @@ def test_run_reports_it_and_the_line(engine, tmp_path):
     shown = asked("show", issue["id"])
     assert "orders.py:10 in load" in shown
     assert "setUpdatesEnabled(True) in a" in shown
-    assert "unknown" not in shown
+    own, _, _ = shown.partition("stalls in that time")  # which a crowded machine may have made
+    assert "unknown" not in own
     assert "loopcanary/" not in shown

@@ -154,7 +154,7 @@ took = time.monotonic() - began
 print(json.dumps([own_loop(canary).busy_ns / 1e9, took]))
 """)
     busy, took = told
-    assert busy < took - 1.0  # of 1.2 s in the two
+    assert busy < took - 0.3  # of 1.2 s in the two, in which a crowded machine makes the loop work for longer
 
 
 def test_threads_with_a_loop_of_python_are_watched(tell):

@@ -28,5 +28,6 @@ def test_idle_and_animated_windows_are_no_stalls(tmp_path, monkeypatch, binding,
     assert int(done.stdout) >= 60
     assert loop["kind"] == "qt"
     assert unexplained(report["stalls"]) == []
-    # Four waits of more than a second each, and what the progress bar slept.
-    assert loop["utilization"] < 0.5
+    # Four waits of more than a second each, and what the progress bar slept. A crowded machine makes the rest
+    # longer.
+    assert loop["utilization"] < 0.8
