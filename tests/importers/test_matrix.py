@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,12 +85,19 @@ def taken(*args: str) -> list[Stall]:
 
 def printed() -> str:
     """As the sample app prints an issue."""
-    lines = ["ISSUE Time Stamp: 2018 \N{CJK UNIFIED IDEOGRAPH-5E74}", "ISSUE TAG: Trace_EvilMethod"]
-    lines += ["ISSUE KEY: null", "ISSUE Content:"]
+    head = ["ISSUE Time Stamp: 2018 \N{CJK UNIFIED IDEOGRAPH-5E74}", "ISSUE TAG: Trace_EvilMethod"]
+    return "\n".join([*head, "ISSUE KEY: null", "ISSUE Content:", *keys()]) + "\n"
+
+
+def listed(head: str) -> str:
+    """Keys and values alone."""
+    return head + "\n".join(keys()) + "\n"
+
+
+def keys() -> Iterator[str]:
     for key, value in ISSUE.items():
         first, *more = str(value).rstrip().split("\n")
-        lines += [f"\t\t\t{key} : {first}", *more]
-    return "\n".join(lines) + "\n"
+        yield from (f"\t\t\t{key} : {first}", *more)
 
 
 WRAPPED = json.dumps(ISSUE, indent=1)
@@ -99,8 +107,18 @@ FORMS = {
     "tag": f"tag[Trace_EvilMethod]type[0];key[null];content[{json.dumps(ISSUE)}]",
     "printed": printed(),
     "logcat": logcat(f"tag[Trace_EvilMethod]type[null];key[7|];content[{json.dumps(ISSUE)}]", "Matrix"),
+    "the sample's page": listed("tag : Trace_EvilMethod\ntype : 0\nkey : null\ncontent :\n"),
+    "a listener of the app's own": logcat(listed("*" * 27 + "\n"), "MatrixListener"),
     "cut by logcat": logcat("\n".join([json.dumps(ISSUE)[:200], json.dumps(ISSUE)[200:]]), "Matrix"),
 }
+
+
+def test_a_method_without_its_stack_is_a_stall() -> None:
+    """As some versions write it (Tencent/matrix#560)."""
+    written("issue.txt", json.dumps({**ISSUE, "stack": "", "stackKey": ""}))
+    (stall,) = taken("in")
+    assert stall.duration_ns == 805 * MS
+    assert stall.culprit is None
 
 
 @pytest.mark.parametrize("form", FORMS)

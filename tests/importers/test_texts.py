@@ -101,6 +101,22 @@ def test_the_package_of_concern_has_the_culprit() -> None:
     assert stall.culprit.qualname == "Orders$1.load"
 
 
+@pytest.mark.parametrize(
+    ("process", "culprit"),
+    [
+        ("com.example.shop", "Orders$1.load"),
+        ("com.example.shop:remote", "Orders$1.load"),
+        ("shop", "Cache.get"),
+    ],
+)
+def test_without_one_the_process_says_whose_code_it_is(process: str, culprit: str) -> None:
+    text = block(frames=f"com.lib.Cache.get(Cache.java:3)\n{FRAMES}")
+    written("a.log", text.replace("process = com.example.shop", f"process = {process}"))
+    (stall,), _ = taken("in")
+    assert stall.culprit is not None
+    assert stall.culprit.qualname == culprit
+
+
 def test_what_is_cut_or_odd_is_read_as_far_as_it_goes(capsys: Captured) -> None:
     text = block().replace("uid = mary", "uid = ").replace("Nexus 5", "a = b")
     written("a.log", f"gibberish\n{text}"[: text.index("onClick")])
@@ -188,6 +204,8 @@ def test_the_list_names_them(capsys: Captured) -> None:
         ("a.b.c(SourceFile)", CodePlace("a.b", "c", "", 0)),
         ("at java.base/java.lang.T.run(T.java:1)", CodePlace("java.lang.T", "run", "T.java", 1)),
         ("at com.foo.Bar:baz(42)", CodePlace("com.foo.Bar", "baz", "", 42)),
+        ("at a.b.Bar.java.lang.String baz(int)(SourceFile:3)", CodePlace("a.b.Bar", "baz", "", 3)),
+        ("at a.b.Bar$1.void <init>()(Bar.java:4)", CodePlace("a.b.Bar$1", "<init>", "Bar.java", 4)),
         ("nothing(here)", None),
         ("", None),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
@@ -123,15 +123,17 @@ class TextIntake:
         began_ns = _began(blocked, text, near_ns)
         session = self._session(blocked, near_ns if began_ns is None else began_ns, text.name)
         content = (blocked.tool, began_ns, blocked.duration_ns, blocked.ran_ns, blocked.stacks, blocked.calls)
+        methods = {**self._methods, **blocked.methods}
+        own = self._own.of_process(blocked.device.process, _places(blocked, methods))
         stall = stall_of(
             blocked,
-            self._own,
+            own,
             stall_id=f"{session}-{_digest(repr(content))}",
             session=session,
             began_wall_ns=near_ns if began_ns is None else began_ns,
         )
         if blocked.calls:
-            stall = with_calls(stall, blocked.calls, {**self._methods, **blocked.methods}, self._own)
+            stall = with_calls(stall, blocked.calls, methods, own)
         bare = (
             replace(stall, stacks=()) if not blocked.stacks else stall
         )  # those of calls differ from day to day
@@ -208,6 +210,14 @@ def _session_of(key: str, blocked: Seen, began_ns: int, *, source: str, now_wall
         imported_wall_ns=now_wall_ns,
         imported_from=source[-_TEXT_MAX:],
     )
+
+
+def _places(blocked: Blocked, methods: Mapping[int, CodePlace]) -> Iterator[CodePlace]:
+    for stack in blocked.stacks:
+        yield from stack.frames
+    for call in blocked.calls:
+        if call.id in methods:
+            yield methods[call.id]
 
 
 def _began(seen: Seen, text: Text, near_ns: int) -> int | None:

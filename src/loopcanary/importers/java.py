@@ -8,6 +8,10 @@ from datetime import UTC, datetime, timedelta
 from loopcanary.protocols.imports import CodePlace
 
 _FRAME = re.compile(r"\s*(?:at )?([^\s()]{3,600})\(([^()]{0,300})\)\s*")
+_RETRACED = re.compile(
+    r"\s*(?:at )?((?:[\w$]{1,200}\.){2,40})[\w$\[\]]{1,200} "
+    r"([\w$<>]{1,200})\([^()]{0,300}\)\(([^()]{0,300})\)\s*"
+)
 _LINE_MAX = 10_000_000
 _STAMP = re.compile(r"\s*(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{3})\s*", re.ASCII)
 _A_DAY_NS = 86_400_000_000_000
@@ -15,12 +19,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def place_of(text: str) -> CodePlace | None:
-    """`com.foo.Bar.baz(Bar.java:42)`, with `at ` before it or not; also Matrix's `com.foo.Bar:baz(42)`.
-    None: it is no frame."""
-    found = _FRAME.fullmatch(text)
-    if found is None:
+    """`com.foo.Bar.baz(Bar.java:42)`, with `at ` before it or not; also Matrix's `com.foo.Bar:baz(42)`, and
+    what R8's retrace writes with types: `com.foo.Bar.void baz(int)(Bar.java:42)`. None: it is no frame."""
+    if (found := _FRAME.fullmatch(text)) is not None:
+        name, inside = found.groups()
+    elif (found := _RETRACED.fullmatch(text)) is not None:
+        name, inside = f"{_class_in(found[1])}.{found[2]}", found[3]
+    else:
         return None
-    name, inside = found.groups()
     mark = ":" if ":" in name else "."
     owner, _, method = name.rpartition(mark)
     if not owner or not method or ("." not in name and mark == "."):
@@ -31,6 +37,13 @@ def place_of(text: str) -> CodePlace | None:
         file = inside
     known = file if "." in file and " " not in file and "/" not in file else ""
     return CodePlace(owner.rpartition("/")[2], method, known, min(line, _LINE_MAX))
+
+
+def _class_in(names: str) -> str:
+    """Of a class and the package of the type that comes after it: up to the first name with a capital."""
+    parts = names.rstrip(".").split(".")
+    at = next((at for at, part in enumerate(parts, 1) if part[:1].isupper()), len(parts))
+    return ".".join(parts[:at])
 
 
 def wall_ns(text: str, near_wall_ns: int) -> int | None:

@@ -29,6 +29,9 @@ _PRINTED = re.compile(r"\s*ISSUE (TAG|TYPE|KEY|Content|Time Stamp): ?(.*)")
 _WRAPPED = re.compile(r"tag\[([\w.-]{1,100})\]type\[(\d{1,9}|null)\]", re.ASCII)
 _HEAD = re.compile(r"tag : [\w.-]{1,100}", re.ASCII)
 _FIELD = re.compile(r"\s+([A-Za-z_]{2,40}) : (.*)")
+_LISTED = re.compile(r"\s*([A-Za-z_]{2,40}) :(?: (.*))?")
+"""Of an issue that the sample's page or an app's own listener prints: its first keys are these."""
+_FIRST = ("tag", "machine")
 _PROSE = ("sql", "desc", "detail", "advice")
 """Of SQLiteLint: any lines may follow."""
 _HAPPENS = re.compile(r".*maybe happens (?:Jankiness|ANR)!? ?\((\d{1,9}) ?ms\).*", re.ASCII)
@@ -66,6 +69,8 @@ class _FormReader:
             yield from self._as_json(text)
         elif _PRINTED.fullmatch(text) or self._is_headed(text):
             yield from self._printed()
+        elif self._is_list(text):
+            yield from self._listed()
         elif found := _HAPPENS.fullmatch(text):
             yield from self._happened(int(found[1]))
         elif row_of(text) is not None:
@@ -164,6 +169,33 @@ class _FormReader:
                 break
             self.at += 1
         yield from _of_value(_with_objects(content), self._numbers(begin, self.at))
+
+    def _is_list(self, text: str) -> bool:
+        found = _LISTED.fullmatch(text)
+        below = self._lines[self.at + 1 : self.at + 4]
+        return (
+            found is not None
+            and found[1] in _FIRST
+            and len(below) > 2
+            and all(_LISTED.fullmatch(line.text) for line in below)
+        )
+
+    def _listed(self) -> Iterator[Seen]:
+        """Keys and values alone, the issue's own before or behind those of its content."""
+        content: dict[str, Any] = {}
+        key, begin = "", self.at
+        while self.at < min(begin + _PRINTED_MAX, len(self._lines)):
+            text = self._lines[self.at].text
+            if found := _LISTED.fullmatch(text):
+                if found[1] in content and found[1] in _FIRST:
+                    break  # the next one
+                key, content[found[1]] = found[1], found[2] or ""
+            elif row_of(text) or "(" in text:
+                content[key] += f"\n{text}"
+            elif not says_nothing(text):
+                break
+            self.at += 1
+        yield from _of_value(content, self._numbers(begin, self.at))
 
     def _happened(self, cost_ms: int) -> Iterator[Seen]:
         """What is printed to logcat: up to its rows."""

@@ -63,7 +63,8 @@ def _blocked(content: Mapping[str, Any], lines: tuple[int, ...]) -> Iterator[Blo
     calls, frames = rows_of(fields.text(content, "stack")), fields.frames(fields.text(content, "threadStack"))
     cost = fields.number(content, "cost")
     lasted = cost or max((row.cost_ms for row in calls), default=0) or _LEAST_MS.get(detail)
-    if not lasted or not (calls or frames or detail in _LEAST_MS):
+    is_evil = fields.text(content, "tag") == "Trace_EvilMethod"
+    if not lasted or not (calls or frames or detail in _LEAST_MS or is_evil):
         return
     usage = _PERCENT.fullmatch(fields.text(content, "usage"))
     share = None if usage is None else float(f"{usage[1]}.{usage[2] or 0}") / 100

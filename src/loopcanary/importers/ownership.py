@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from loopcanary.model import StackFrame
 from loopcanary.protocols.imports import CodePlace
 
 _TEXT_MAX = 500
+_PROCESSES_MAX = 100
 _PLATFORM = (
     *("android.", "androidx.", "com.android.", "dalvik.", "libcore.", "java.", "javax.", "jdk.", "sun."),
     *("kotlin.", "kotlinx.", "org.chromium.", "com.google.android.", "org.json.", "org.xml.", "okhttp3."),
@@ -28,6 +29,19 @@ class JavaOwnership:
     def __init__(self, concern: Sequence[str] = ()) -> None:
         self._concern = tuple(package.rstrip(".*") for package in concern)
         self._known: dict[CodePlace, StackFrame] = {}
+        self._of: dict[str, JavaOwnership] = {}
+
+    def of_process(self, process: str, places: Iterable[CodePlace]) -> JavaOwnership:
+        """Without packages of concern, the original takes the process's name for one. Here only where it is
+        the package of one of these places."""
+        package = process.partition(":")[0]
+        if self._concern or "." not in package or not any(_is_in(place.owner, package) for place in places):
+            return self
+        if package not in self._of:
+            if len(self._of) > _PROCESSES_MAX:
+                self._of.clear()
+            self._of[package] = JavaOwnership((package,))
+        return self._of[package]
 
     def frame(self, place: CodePlace) -> StackFrame:
         """As reports show it: of the class the name without its package, which is the file's folder."""
@@ -52,5 +66,9 @@ class JavaOwnership:
 
     def _is_own(self, owner: str) -> bool:
         if self._concern:
-            return any(owner == one or owner.startswith((f"{one}.", f"{one}$")) for one in self._concern)
+            return any(_is_in(owner, one) for one in self._concern)
         return "." in owner and not owner.startswith(_PLATFORM)
+
+
+def _is_in(owner: str, package: str) -> bool:
+    return owner == package or owner.startswith((f"{package}.", f"{package}$"))
