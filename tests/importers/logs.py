@@ -110,3 +110,21 @@ DALVIK THREADS (2):
 
 ----- end 4242 -----
 """
+
+# As Google Play shows an ANR, pasted between quotes: no head, and a space before each file.
+PLAY = """\
+`"main" prio=5 tid=1 Blocked
+  | group="main" sCount=1 dsCount=0 flags=1 obj=0x7 self=0x7
+  at com.example.shop.Orders.load (Orders.java:42)
+- waiting to lock <0x0b38> (a com.example.shop.Db) held by thread 12
+  at android.os.Looper.loop (Looper.java:148)
+
+"worker" tid=12 Native (still starting up)
+  #00  pc 00000000000a1c88  /apex/com.android.runtime/lib64/bionic/libc.so (__ioctl+8)
+  at com.example.shop.Db.save (Db.java:7)
+- waiting on <0x0b38> (a com.example.shop.Db) held by thread 12
+
+"Binder:4242_1" tid=13 Native
+  #00  pc 00000000000a1c88  /apex/com.android.runtime/lib64/bionic/libc.so (__ioctl+8)
+  #01  pc 0000000000091c50  /system/lib64/libc.so (__pthread_start(void*)+36)
+"""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.importers.logs import FRAMES, TRACES, WATCHDOG, block, logcat, old
+from tests.importers.logs import FRAMES, PLAY, TRACES, WATCHDOG, block, logcat, old
 
 from loopcanary.cli import main
 from loopcanary.importers import blockcanary, sources, traces, watchdog
@@ -147,6 +147,13 @@ def test_a_watchdog_in_a_logcat() -> None:
     assert stall.engine == "ANR-WatchDog"
 
 
+def test_a_logcat_as_eclipse_shows_it() -> None:
+    lines = [f"07-13 15:48:57.588: E/AndroidRuntime(20144): {line}" for line in WATCHDOG.splitlines()]
+    (stall,), _ = taken(written("a.txt", "\n".join(lines)))
+    assert stall.culprit is not None
+    assert stall.culprit.qualname == "MainActivity.Sleep"
+
+
 def test_threads_of_an_anr_and_their_deadlock() -> None:
     (stall,), (session,) = taken(written("traces.txt", TRACES))
     assert session.name == "com.example.shop"
@@ -154,6 +161,17 @@ def test_threads_of_an_anr_and_their_deadlock() -> None:
     assert stall.culprit.qualname == "Orders.load"
     assert "Thread main waited for a com.example.shop.Db, which thread worker held." in stall.evidence
     assert stall.evidence[-1].endswith("a deadlock: main, worker.")
+
+
+def test_an_anr_as_google_play_shows_it() -> None:
+    (stall,), _ = taken(written("a.md", PLAY))
+    assert stall.culprit is not None
+    assert (stall.culprit.qualname, stall.culprit.line) == ("Orders.load", 42)
+    assert stall.evidence[-1] == "Thread main waited for a com.example.shop.Db, which thread worker held."
+    assert [(one.name, [frame.qualname for frame in one.frames]) for one in stall.threads] == [
+        ("worker", ["Db.save"]),
+        ("Binder:4242_1", ["__ioctl", "__pthread_start(void*)"]),
+    ]
 
 
 def test_the_report_has_nothing_of_python(capsys: Captured) -> None:
@@ -206,6 +224,8 @@ def test_the_list_names_them(capsys: Captured) -> None:
         ("at com.foo.Bar:baz(42)", CodePlace("com.foo.Bar", "baz", "", 42)),
         ("at a.b.Bar.java.lang.String baz(int)(SourceFile:3)", CodePlace("a.b.Bar", "baz", "", 3)),
         ("at a.b.Bar$1.void <init>()(Bar.java:4)", CodePlace("a.b.Bar$1", "<init>", "Bar.java", 4)),
+        ("  at a.b.C.d (Unknown Source:12)", CodePlace("a.b.C", "d", "", 12)),
+        ("see a.b.C.d (C.java:1)", None),
         ("nothing(here)", None),
         ("", None),
     ],

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from loopcanary.protocols.imports import CodePlace
 
 _FRAME = re.compile(r"\s*(?:at )?([^\s()]{3,600})\(([^()]{0,300})\)\s*")
+_SPACED = re.compile(r"\s*at ([^\s()]{3,600}) \(([^()]{0,300})\)\s*")
 _RETRACED = re.compile(
     r"\s*(?:at )?((?:[\w$]{1,200}\.){2,40})[\w$\[\]]{1,200} "
     r"([\w$<>]{1,200})\([^()]{0,300}\)\(([^()]{0,300})\)\s*"
@@ -19,9 +20,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def place_of(text: str) -> CodePlace | None:
-    """`com.foo.Bar.baz(Bar.java:42)`, with `at ` before it or not; also Matrix's `com.foo.Bar:baz(42)`, and
-    what R8's retrace writes with types: `com.foo.Bar.void baz(int)(Bar.java:42)`. None: it is no frame."""
-    if (found := _FRAME.fullmatch(text)) is not None:
+    """`com.foo.Bar.baz(Bar.java:42)`, with `at ` before it or not; also Matrix's `com.foo.Bar:baz(42)`, what
+    R8's retrace writes with types: `com.foo.Bar.void baz(int)(Bar.java:42)`, and Google Play's pages with a
+    space before the file. None: it is no frame."""
+    if (found := _FRAME.fullmatch(text) or _SPACED.fullmatch(text)) is not None:
         name, inside = found.groups()
     elif (found := _RETRACED.fullmatch(text)) is not None:
         name, inside = f"{_class_in(found[1])}.{found[2]}", found[3]

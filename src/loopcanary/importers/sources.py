@@ -35,7 +35,7 @@ _QUOTED = re.compile(r" {0,3}>(?: >)*(?: |$)")
 """Of an answer by mail or in Markdown; `>>>>>` is Matrix's own."""
 _MARKUP = re.compile(r"[ >]*(?:`{3,}|~{3,})\s*[\w+-]{0,20}\s*|[ >]*")
 _LOGCAT = re.compile(
-    r"[ \t]{0,8}(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,6}\s+(?:"
+    r"[ \t]{0,8}(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,6}:?\s+(?:"
     r"(?P<pid1>\d+)\s+(?P<tid>\d+)\s+[VDIWEFA]\s+(?P<tag1>[^:]{0,100}?)\s*: ?"
     r"|(?P<pid2>\d+)-\d+/\S{0,200}\s+[VDIWEFA]/(?P<tag2>[^:]{0,100}?)\s*: ?"
     r"|[VDIWEFA]/(?P<tag3>[^:(]{0,100}?)\s*\(\s*(?P<pid3>\d+)\)\s*: ?)"

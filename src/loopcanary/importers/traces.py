@@ -1,5 +1,5 @@
-"""`traces.txt` of an ANR, as Android's runtime writes it: the threads of a process, of which `main` did not
-respond; and those of it that wait for each other's monitors."""
+"""`traces.txt` of an ANR, as Android writes it or Google Play shows it: the threads of a process, of which
+`main` did not respond; and those of it that wait for each other's monitors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ _BEGIN = re.compile(
     re.ASCII,
 )
 _COMMAND = re.compile(r"Cmd ?line: (\S{1,200}).{0,200}")
-_THREAD = re.compile(r'"(.{0,200})" (?:daemon )?(?:prio=\d+ )?tid=(\d{1,6}) (\w{1,30})\s*', re.ASCII)
+_THREAD = re.compile(
+    r'`{0,3}"(.{0,200})" (?:daemon )?(?:prio=\d+ )?tid=(\d{1,6}) (\w{1,30})(?: \([\w ]{1,40}\))?\s*', re.ASCII
+)
 _WAITS = re.compile(
-    r"\s*- waiting (?:to lock|on) <[^>]{0,60}>(?: \((?:a )?(.{0,200}?)\))?"
+    r"\s*- waiting to lock <[^>]{0,60}>(?: \((?:a )?(.{0,200}?)\))?"
     r"(?: held by (?:thread |tid=)(\d{1,6}).{0,80})?\s*"
+)
+"""Not `waiting on`: a thread in `Object.wait()` has given its monitor back."""
+_NATIVE = re.compile(
+    r"\s*(?:native: )?#\d\d +pc [0-9a-fx]{1,18} +(\S{1,300})(?: \((?:offset|deleted)[^)]{0,40}\))?"
+    r"(?: \((?!BuildId)(.{1,400}?)(?:\+\d+)?\))?(?: \(BuildId[^)]{0,80}\))?\s*"
 )
 _OTHER = re.compile(r"\s*(?:\||- |at \(|native: |#\d\d |kernel: |\(no managed).{0,500}")
 _THREADS_MAX = 300
@@ -31,18 +38,27 @@ class _Seen:
 
     def __init__(self, name: str, tid: int, state: str) -> None:
         self.name, self.tid, self.state = name, tid, state
-        self.frames: list[CodePlace] = []
+        self._frames: list[CodePlace] = []
+        self._native: list[CodePlace] = []
         self.waits_for: int | None = None
         self.lock = ""
+
+    @property
+    def frames(self) -> tuple[CodePlace, ...]:
+        """Of Java; without any, those of native code."""
+        return tuple(self._frames or self._native)
 
     def takes(self, text: str) -> bool:
         if found := _WAITS.fullmatch(text):
             self.lock = found[1] or ""
             self.waits_for = int(found[2]) if found[2] else self.waits_for
             return True
-        place = place_of(text)
-        if place is not None and text.lstrip().startswith("at "):
-            self.frames.append(place)
+        place = place_of(text) if text.lstrip().startswith("at ") else None
+        if place is not None:
+            self._frames.append(place)
+            return True
+        if found := _NATIVE.fullmatch(text):
+            self._native.append(CodePlace("", found[2] or "?", found[1].rpartition("/")[2], 0))
             return True
         return _OTHER.fullmatch(text) is not None
 
@@ -69,7 +85,7 @@ class _Dump:
 class TracesImporter:
     """See protocols.imports.TextImporter."""
 
-    words = "traces.txt of an ANR: the threads of a process"
+    words = "traces.txt of an ANR, or what Google Play shows of it: the threads of a process"
 
     def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:  # noqa: ARG002 - dated
         """The processes of the lines that have a main thread with frames."""
@@ -96,9 +112,9 @@ def _blocked(dump: _Dump) -> Iterator[Blocked]:
         began_wall_ns=None if dump.at_ns is None else dump.at_ns - _ANR_MS * _MS,
         duration_ns=_ANR_MS * _MS,
         is_least=True,
-        stacks=(SeenStack(frames=tuple(main.frames)),),
+        stacks=(SeenStack(frames=main.frames),),
         threads=tuple(
-            SeenThread(name=one.name, state=one.state, frames=tuple(one.frames))
+            SeenThread(name=one.name, state=one.state, frames=one.frames)
             for one in dump.threads[:_THREADS_MAX]
             if one is not main
         ),
