@@ -23,6 +23,8 @@ def place_of(text: str) -> CodePlace | None:
     """`com.foo.Bar.baz(Bar.java:42)`, with `at ` before it or not; also Matrix's `com.foo.Bar:baz(42)`, what
     R8's retrace writes with types: `com.foo.Bar.void baz(int)(Bar.java:42)`, and Google Play's pages with a
     space before the file. None: it is no frame."""
+    if "(" not in text:
+        return None
     if (found := _FRAME.fullmatch(text) or _SPACED.fullmatch(text)) is not None:
         name, inside = found.groups()
     elif (found := _RETRACED.fullmatch(text)) is not None:

@@ -171,7 +171,7 @@ class _FormReader:
         yield from _of_value(_with_objects(content), self._numbers(begin, self.at))
 
     def _is_list(self, text: str) -> bool:
-        found = _LISTED.fullmatch(text)
+        found = _LISTED.fullmatch(text) if " :" in text else None
         below = self._lines[self.at + 1 : self.at + 4]
         return (
             found is not None

@@ -57,7 +57,7 @@ class _Seen:
         if place is not None:
             self._frames.append(place)
             return True
-        if found := _NATIVE.fullmatch(text):
+        if "#" in text and (found := _NATIVE.fullmatch(text)):
             self._native.append(CodePlace("", found[2] or "?", found[1].rpartition("/")[2], 0))
             return True
         return _OTHER.fullmatch(text) is not None
