@@ -214,3 +214,25 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
         assert result.returncode == 4
         assert words in result.stderr
         assert "Traceback" not in result.stderr
+
+
+FORKS = """
+def pytest_addoption(parser):
+    parser.addoption("--forked", action="store_true", dest="forked", default=False)
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "forked: in a child process")
+"""
+
+
+def test_beside_a_plugin_that_forks_it_is_said_what_is_not_watched(tmp_path: Path) -> None:
+    """In place of pytest-forked, which may not be there: its options and marker."""
+    (tmp_path / "pytest_forked.py").write_text(FORKS)
+    marked = "import pytest\n@pytest.mark.forked\ndef test_one(): pass\n"
+    result = run(tmp_path, "-p", "pytest_forked", "--loopcanary", "--forked", text=marked)
+    assert result.returncode == 4
+    assert "--forked runs each test in a child process, where loopcanary sees no stall" in result.stderr
+    result = run(tmp_path, "-p", "pytest_forked", "--loopcanary", text=marked)
+    assert result.returncode == 0
+    assert "1 test marked `forked`: loopcanary sees no stall in a child process" in result.stdout
+    assert "forked" not in run(tmp_path, "-p", "pytest_forked", text=marked).stdout

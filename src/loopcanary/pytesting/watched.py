@@ -98,6 +98,11 @@ class WatchedTests:
             known = {} if baseline is None else read_known(config.invocation_params.dir / baseline)
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
+        if config.getoption("forked", False):
+            raise pytest.UsageError(
+                "--forked runs each test in a child process, where loopcanary sees no stall: leave one of them "
+                "out; workers of pytest-xdist (-n) are watched"
+            )
         if fail_ns is not None and fail_ns < threshold_ns:
             raise pytest.UsageError(f"--loopcanary-fail={fail} is below --loopcanary-threshold={threshold}")
         return cls(
@@ -120,7 +125,11 @@ class WatchedTests:
     # ---- hooks ----------------------------------------------------------------------------------
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """A marker may ask for less than the threshold."""
+        """A marker may ask for less than the threshold, and for a child process (pytest-forked)."""
+        forked = sum(item.get_closest_marker("forked") is not None for item in session.items)
+        if forked and session.config.pluginmanager.has_plugin("pytest_forked"):
+            note = f"{count_of(forked, 'test')} marked `forked`: loopcanary sees no stall in a child process"
+            session.config.issue_config_time_warning(pytest.PytestWarning(note), stacklevel=2)
         self._leave_tests()
         try:
             limits = [limit_of(item, self._fail_ns).max_ns for item in session.items]
