@@ -174,6 +174,18 @@ def test_an_anr_as_google_play_shows_it() -> None:
     ]
 
 
+def test_an_anr_that_was_copied_from_a_translated_page() -> None:
+    lines = [
+        'Hilo 1 "main" tid=1 Blocked El hilo principal espera at com.example.shop.Orders.load (SourceFile:1)',
+        "at android.os.Looper.loop (Looper.java:148)",
+        'Hilo 12 "worker" tid=12 Waiting Tiene el monitor at com.example.shop.Db.save (Db.java:7)',
+    ]
+    (stall,), _ = taken(written("a.txt", "\n".join(lines)))
+    assert stall.culprit is not None
+    assert stall.culprit.qualname == "Orders.load"
+    assert [thread.name for thread in stall.threads] == ["worker"]
+
+
 def test_the_report_has_nothing_of_python(capsys: Captured) -> None:
     (stall,), _ = taken(written("a.log", block(ran=1400)))
     capsys.readouterr()

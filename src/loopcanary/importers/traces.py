@@ -18,8 +18,10 @@ _BEGIN = re.compile(
 )
 _COMMAND = re.compile(r"Cmd ?line: (\S{1,200}).{0,200}")
 _THREAD = re.compile(
-    r'`{0,3}"(.{0,200})" (?:daemon )?(?:prio=\d+ )?tid=(\d{1,6}) (\w{1,30})(?: \([\w ]{1,40}\))?\s*', re.ASCII
+    r'(?:`{0,3}|[^\W\d]{2,20} \d{1,6} )"(.{0,200})" (?:daemon )?(?:prio=\d{1,3} )?tid=(\d{1,6}) (\w{1,30})'
+    r"(?: [^()]{0,120}?(at [^\s()]{3,600} ?\([^()]{0,300}\))| [^()]{0,120}| \([\w ]{1,40}\))?\s*"
 )
+"""With words before and behind it, and perhaps its first frame, where a page was copied by hand."""
 _WAITS = re.compile(
     r"\s*- waiting to lock <[^>]{0,60}>(?: \((?:a )?(.{0,200}?)\))?"
     r"(?: held by (?:thread |tid=)(\d{1,6}).{0,80})?\s*"
@@ -78,7 +80,7 @@ class _Dump:
             return True
         if found := _THREAD.fullmatch(text):
             self.threads.append(_Seen(found[1], int(found[2]), found[3]))
-            return True
+            return found[4] is None or self.threads[-1].takes(found[4])
         return bool(self.threads) and self.threads[-1].takes(text)
 
 

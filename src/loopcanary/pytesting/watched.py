@@ -100,8 +100,8 @@ class WatchedTests:
             raise pytest.UsageError(str(error)) from error
         if config.getoption("forked", False):
             raise pytest.UsageError(
-                "--forked runs each test in a child process, where loopcanary sees no stall: leave one of them "
-                "out; workers of pytest-xdist (-n) are watched"
+                "--forked runs each test in a child process, where loopcanary sees no stall: leave one "
+                "of them out; workers of pytest-xdist (-n) are watched"
             )
         if fail_ns is not None and fail_ns < threshold_ns:
             raise pytest.UsageError(f"--loopcanary-fail={fail} is below --loopcanary-threshold={threshold}")
