@@ -225,7 +225,7 @@ def pytest_configure(config):
 """
 
 
-def test_beside_a_plugin_that_forks_it_is_said_what_is_not_watched(tmp_path: Path) -> None:
+def test_a_plugin_that_forks_is_no_silence(tmp_path: Path) -> None:
     """In place of pytest-forked, which may not be there: its options and marker."""
     (tmp_path / "pytest_forked.py").write_text(FORKS)
     marked = "import pytest\n@pytest.mark.forked\ndef test_one(): pass\n"
