@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import gevent
-from gevent.subprocess import run as run_child
+from gevent.subprocess import Popen
 from zoo.stage import run
 
 EXPECT = {"control": True}
@@ -16,17 +16,20 @@ def turns():
         gevent.sleep(0)
 
 
-async def handler():
-    gevent.joinall(
-        [
-            gevent.spawn(gevent.sleep, 0.4),
-            gevent.get_hub().threadpool.spawn(time.sleep, 0.4),
-            gevent.spawn(turns),
-            gevent.spawn(run_child, ["sleep", "0.3"]),
-        ]
-    )
+def handler(child):
+    async def handle():
+        gevent.joinall(
+            [
+                gevent.spawn(gevent.sleep, 0.4),
+                gevent.get_hub().threadpool.spawn(time.sleep, 0.4),
+                gevent.spawn(turns),
+                gevent.spawn(child.wait),
+            ]
+        )
+
+    return handle
 
 
 if __name__ == "__main__":
-    run_child(["true"])  # What it loads with its first child is read from the disk, which may take any time.
-    run(handler)
+    # Begun before: a fork, and what is read from the disk for it, may take any time.
+    run(handler(Popen(["sleep", "0.6"])))

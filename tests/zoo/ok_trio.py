@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from subprocess import Popen
 
 import trio
 from zoo.stage import run
@@ -23,15 +24,16 @@ async def step():
         await trio.lowlevel.checkpoint()
 
 
-async def child():
-    await trio.run_process(["sleep", "0.3"])
+def handler(child):
+    async def handle():
+        async with trio.open_nursery() as nursery:
+            for each in (wait, block_a_thread, step):
+                nursery.start_soon(each)
+            nursery.start_soon(trio.to_thread.run_sync, child.wait)
 
-
-async def handler():
-    async with trio.open_nursery() as nursery:
-        for each in (wait, block_a_thread, step, child):
-            nursery.start_soon(each)
+    return handle
 
 
 if __name__ == "__main__":
-    run(handler)
+    # Begun before: a program that starts a child waits until it runs.
+    run(handler(Popen(["sleep", "0.6"])))
