@@ -203,3 +203,27 @@ def test_a_reused_lane_lends_no_records():
     answers = every_moment(make, lambda file: [evidence.tid for evidence in file.unslotted_stalls()])
 
     assert all(answer in ([41], []) for answer in answers)
+
+
+def moved_down() -> tuple[FlightBuilder, Callable[[], None]]:
+    """A stall that goes on in slot 1 moves to slot 0, which was free."""
+    flight = FlightBuilder()
+    flight.add_stall(OTHER)
+    flight.add_stall(going_on(serial=5))
+    flight.put_slot(0, state=SlotState.FREE, end_ns=0)
+
+    def act() -> None:
+        first, second = (flight.at(SectionKind.SLOTS, index) for index in (0, 1))
+        flight.data[first : first + 131072] = flight.data[second : second + 131072]
+        flight.put_slot(1, state=SlotState.FREE)
+
+    return flight, act
+
+
+def test_a_stall_that_moves_to_a_slot_before_is_seen_at_every_moment():
+    serials = every_moment(moved_down, lambda file: [evidence.serial for _, evidence in file.stalls()])
+    assert set(map(tuple, serials)) == {(5,)}
+    marks = every_moment(moved_down, lambda file: [mark.serial for mark in file.glances().marks()])
+    assert set(map(tuple, marks)) == {(5,)}
+    looks = every_moment(moved_down, lambda file: [stall.serial for stall in file.glances().look()[1]])
+    assert set(map(tuple, looks)) == {(5,)}

@@ -144,14 +144,16 @@ static void move_knowledge(const move *m, const lc_slot_writer *from)
 {
     lc_slot_writer *to = m->to;
     for (uint32_t i = 0; i < LC_KNOWN_CODES; i++) {
-        to->codes[i] = from->codes[i];
-        to->codes[i].offset = m->places[from->codes[i].offset / 8u];
-        to->codes[i].serial = to->codes[i].offset != 0 ? from->codes[i].serial : 0;
+        const uint32_t place = m->places[from->codes[i].offset / 8u];
+        if (from->codes[i].serial != 0 && place != 0) {
+            lc_slot_know_code(to, from->codes[i].serial, place);
+        }
     }
     for (uint32_t i = 0; i < LC_KNOWN_STACKS; i++) {
-        to->stacks[i] = from->stacks[i];
-        to->stacks[i].offset = m->places[from->stacks[i].offset / 8u];
-        to->stacks[i].hash = to->stacks[i].offset != 0 ? from->stacks[i].hash : 0;
+        const uint32_t place = m->places[from->stacks[i].offset / 8u];
+        if (from->stacks[i].hash != 0 && place != 0) {
+            lc_slot_know_stack(to, from->stacks[i].hash, place);
+        }
     }
     memcpy(to->threads, from->threads, sizeof to->threads);
     to->thread_count = from->thread_count;

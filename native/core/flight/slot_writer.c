@@ -69,14 +69,44 @@ lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text)
     return writer->strings[place].ref;
 }
 
+/* Where the code is known, or is to be. */
+static uint32_t code_place(const lc_slot_writer *writer, uint64_t serial)
+{
+    uint32_t place = (uint32_t)(serial * 0x9E3779B1u) % LC_KNOWN_CODES;
+    for (int i = 0; i < PROBES && writer->codes[place].serial != 0 && writer->codes[place].serial != serial; i++) {
+        place = (place + 1u) % LC_KNOWN_CODES;
+    }
+    return place;
+}
+
+static uint32_t stack_place(const lc_slot_writer *writer, uint64_t hash)
+{
+    uint32_t place = (uint32_t)(hash >> 8) % LC_KNOWN_STACKS;
+    for (int i = 0; i < PROBES && writer->stacks[place].hash != 0 && writer->stacks[place].hash != hash; i++) {
+        place = (place + 1u) % LC_KNOWN_STACKS;
+    }
+    return place;
+}
+
+void lc_slot_know_code(lc_slot_writer *writer, uint64_t serial, uint32_t offset)
+{
+    const uint32_t place = code_place(writer, serial);
+    writer->codes[place].serial = serial;
+    writer->codes[place].offset = offset;
+}
+
+void lc_slot_know_stack(lc_slot_writer *writer, uint64_t hash, uint32_t offset)
+{
+    const uint32_t place = stack_place(writer, hash);
+    writer->stacks[place].hash = hash;
+    writer->stacks[place].offset = offset;
+}
+
 static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
 {
-    uint32_t place = (uint32_t)(code->serial * 0x9E3779B1u) % LC_KNOWN_CODES;
-    for (int i = 0; i < PROBES && writer->codes[place].serial != 0; i++) {
-        if (writer->codes[place].serial == code->serial) {
-            return writer->codes[place].offset;
-        }
-        place = (place + 1u) % LC_KNOWN_CODES;
+    const uint32_t place = code_place(writer, code->serial);
+    if (writer->codes[place].serial == code->serial) {
+        return writer->codes[place].offset;
     }
     const lc_code_entry entry = {
         .filename = lc_slot_put_text(writer, code->filename),
@@ -85,11 +115,9 @@ static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
         .code_flags = code->code_flags,
     };
     const uint32_t offset = lc_slot_append(writer->slot, &entry, sizeof entry);
-    if (offset == LC_NO_REF) {
-        return LC_NO_REF;
+    if (offset != LC_NO_REF) {
+        lc_slot_know_code(writer, code->serial, offset);
     }
-    writer->codes[place].serial = code->serial;
-    writer->codes[place].offset = offset;
     return offset;
 }
 
@@ -121,22 +149,17 @@ uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack)
 {
     lc_whole_stack whole;
     const uint64_t hash = stack->hash | 1u;
-    uint32_t place = (uint32_t)(hash >> 8) % LC_KNOWN_STACKS;
-    for (int i = 0; i < PROBES && writer->stacks[place].hash != 0; i++) {
-        if (writer->stacks[place].hash == hash) {
-            return writer->stacks[place].offset;
-        }
-        place = (place + 1u) % LC_KNOWN_STACKS;
+    const uint32_t place = stack_place(writer, hash);
+    if (writer->stacks[place].hash == hash) {
+        return writer->stacks[place].offset;
     }
     if (!resolve(writer, stack, &whole)) {
         return LC_NO_REF;
     }
     const uint32_t offset = lc_slot_append(writer->slot, &whole, lc_stack_bytes(stack->count));
-    if (offset == LC_NO_REF) {
-        return LC_NO_REF;
+    if (offset != LC_NO_REF) {
+        lc_slot_know_stack(writer, hash, offset);
     }
-    writer->stacks[place].hash = hash;
-    writer->stacks[place].offset = offset;
     return offset;
 }
 

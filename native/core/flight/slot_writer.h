@@ -33,7 +33,7 @@ typedef struct {
     uint32_t thread_count;
     uint8_t contributors[LC_TALLY_COUNT]; /* of each entry of the lane's tally: its contributor's number, from 1 */
     uint64_t host_interval_ns; /* between readings of the host, now */
-    bool is_packed; /* fewer samples would take no less room */
+    uint32_t pause; /* so many samples until it is tried again to make room; 0: at once */
 } lc_slot_writer;
 
 /* Takes the (FREE) slot for a new stall: clears its facts and counts. The state is left FREE. */
@@ -56,6 +56,10 @@ uint32_t lc_slot_append(lc_slot *slot, const void *bytes, uint64_t count);
 
 /* Stores a stack, or finds it; its offset, or LC_NO_REF where the heap is full. */
 uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack);
+
+/* The code of this serial, or the stack of this hash, is there already. */
+void lc_slot_know_code(lc_slot_writer *writer, uint64_t serial, uint32_t offset);
+void lc_slot_know_stack(lc_slot_writer *writer, uint64_t hash, uint32_t offset);
 
 /* Stores a text, or finds it; {0, 0} for an empty text or where the heap is full. */
 lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text);

@@ -7,6 +7,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "core/lane/lane.h"
+
 void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path, const lc_bell *life)
 {
     checkpoint->life = life;
@@ -54,6 +56,20 @@ static bool make_file(lc_checkpoint *checkpoint, uint64_t bytes)
     return ftruncate(checkpoint->file.fd, (off_t)bytes) == 0;
 }
 
+/* A slot that was in use at an earlier copy, and is no more. */
+static bool put_free_slots(const lc_checkpoint *checkpoint, const lc_flight *flight)
+{
+    const lc_section *slots = &flight->header->sections[LC_SECTION_SLOTS];
+    const uint64_t used = atomic_load_explicit(&slots->used, memory_order_acquire);
+    bool is_put = true;
+    for (uint64_t i = 0; is_put && i < used && i < slots->count; i++) {
+        const lc_slot *slot = lc_flight_slot(flight, i);
+        is_put = LC_LOAD(slot->state) != LC_SLOT_FREE ||
+                 put(checkpoint, flight, slots->offset + i * slots->stride, sizeof slot->state);
+    }
+    return is_put;
+}
+
 /* The header comes last: it makes the file one. */
 static bool put_all(const lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane, const lc_slot *slot)
 {
@@ -63,7 +79,8 @@ static bool put_all(const lc_checkpoint *checkpoint, const lc_flight *flight, ui
            put_section(checkpoint, flight, LC_SECTION_COUNTERS) &&
            put_section(checkpoint, flight, LC_SECTION_GC) &&
            put(checkpoint, flight, lanes->offset + lane * lanes->stride, lanes->stride) &&
-           put(checkpoint, flight, slot_at, LC_SLOT_BYTES) && put(checkpoint, flight, 0, LC_HEADER_BYTES);
+           put(checkpoint, flight, slot_at, LC_SLOT_BYTES) && put_free_slots(checkpoint, flight) &&
+           put(checkpoint, flight, 0, LC_HEADER_BYTES);
 }
 
 bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane, const lc_slot *slot)

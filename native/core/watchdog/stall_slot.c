@@ -58,31 +58,58 @@ static lc_slot_writer *free_writer(lc_watchdog *w)
     return NULL;
 }
 
-/* Half of the samples may go with nearly all of the stacks, or with few: threads have stacks, too. */
+/* Nothing is in it by which a reader would know a stall: one that was moved is elsewhere. */
+static void give_back(lc_slot_writer *writer)
+{
+    lc_slot *slot = writer->slot;
+    LC_RELEASE(slot->state, LC_SLOT_FREE);
+    LC_STORE(slot->kind, 0);
+    LC_STORE(slot->epoch, 0);
+    LC_STORE(slot->turn_epoch, 0);
+    writer->slot = NULL;
+}
+
+/* All samples first: what earlier thinning and other work have left behind may be enough. Threads have stacks, too, so that even
+ * half of the samples may go with nearly nothing. */
+static uint64_t move_if_worth(lc_watchdog *w, lc_slot_writer *to, const lc_slot_writer *from)
+{
+    enum { LEAST_GAIN = 4 * 1024 };
+    for (uint64_t one_of = 1; one_of <= 2; one_of++) {
+        lc_slot_move(to, from, one_of, w->moved);
+        if (lc_slot_room(to->slot) >= lc_slot_room(from->slot) + LEAST_GAIN) {
+            return one_of;
+        }
+    }
+    return 0;
+}
+
 void lc_stall_slot_make_room(lc_watchdog *w, lc_lane_watch *watch, uint64_t bytes)
 {
-    enum { FEWEST = 4, ONE_OF = 2, LEAST_GAIN = 8 * 1024 };
+    enum { FEWEST = 4, PAUSE = 16 };
     lc_slot_writer *from = watch->writer;
-    const uint64_t room = lc_slot_room(from->slot);
-    if (room >= bytes || from->is_packed || LC_LOAD(from->slot->sample_count) < FEWEST) {
+    if (lc_slot_room(from->slot) >= bytes || LC_LOAD(from->slot->sample_count) < FEWEST) {
         return;
     }
+    if (from->pause > 0) {
+        from->pause--;
+        return;
+    }
+    from->pause = PAUSE;
     lc_slot_writer *to = free_writer(w);
     if (to == NULL) {
         return;
     }
-    lc_slot_move(to, from, ONE_OF, w->moved);
-    if (lc_slot_room(to->slot) < room + LEAST_GAIN) {
-        from->is_packed = true;
-        to->slot = NULL;
+    const uint64_t one_of = move_if_worth(w, to, from);
+    if (one_of == 0) {
+        give_back(to);
         return;
     }
-    LC_STORE(to->slot->interval_ns, ONE_OF * LC_LOAD(from->slot->interval_ns));
+    LC_STORE(to->slot->interval_ns, one_of * LC_LOAD(from->slot->interval_ns));
     LC_RELEASE(to->slot->state, LC_LOAD(from->slot->state));
-    LC_RELEASE(from->slot->state, LC_SLOT_FREE);
-    from->slot = NULL;
+    give_back(from);
     watch->writer = to;
     watch->wait = (lc_wait_memory){0}; /* it refers to the old slot */
+    lc_watchdog_call_keeper(w); /* who went over the slots meanwhile may have missed it */
 }
 
 lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch)

@@ -8,7 +8,7 @@
 
 enum { SHORTEST_SLEEP_NS = 200 * 1000 };
 /* Deep stacks of two threads, and of many, with the code that they are in. */
-enum { SAMPLE_ROOM = 12 * 1024, THREADS_ROOM = 32 * 1024 };
+enum { SAMPLE_ROOM = 12 * 1024, THREADS_ROOM = 16 * 1024 };
 
 /* The lane's state at one moment, in nanoseconds. */
 typedef struct {
@@ -247,6 +247,9 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane
     } else if (must_rebind(watch->writer->slot, &s, now_ns)) {
         bind_slot(watch, &s, &now);
         watch->next_sample_ns = now_ns;
+        if (s.kind == LC_ENDED_CALLBACK) { /* samples of what came before it do not count for it */
+            LC_STORE(watch->writer->slot->interval_ns, w->settings.sample_interval_ns);
+        }
     }
     return follow(w, lane, watch, &s, now_ns);
 }

@@ -79,10 +79,7 @@ class Glances:
         clock = read_tick_clock(self._source)
         # The slots after the lanes: one that is about a lane's epoch was opened after the epoch began.
         lanes = [self._lane(index, clock) for index in range(self._used(self._lane_section, _LANES_MAX))]
-        slots = [
-            (index, read_slot_facts(self._source, self._slot_section, index))
-            for index in range(self._used(self._slot_section, self._slot_section.count))
-        ]
+        slots = self._slots()
         going_on = {facts["lane"]: (index, facts) for index, facts in slots if facts["state"] in _GOING_ON}
         seen = tuple(
             self._with_slot(known, *going_on[index]) if index in going_on else known.reading
@@ -97,8 +94,7 @@ class Glances:
         """What is in the slots; without stalls that a keeper has stored. Lanes are not looked at."""
         taken = self._taken()
         found = []
-        for index in range(self._used(self._slot_section, self._slot_section.count)):
-            facts = read_slot_facts(self._source, self._slot_section, index)
+        for index, facts in self._slots():
             is_stored = facts["state"] == SlotState.ENDED and facts["serial"] == taken.get(index)
             if facts["state"] in (*_GOING_ON, SlotState.ENDED) and not is_stored:
                 mark = SlotMark(
@@ -109,6 +105,20 @@ class Glances:
                 )
                 found.append(mark)
         return found
+
+    def _slots(self) -> list[tuple[int, dict[str, Any]]]:
+        """Facts of all slots, by number. Read twice: a stall that goes on may move behind our back, to a slot
+        that was free when we came by."""
+        before, now = self._slot_facts(), self._slot_facts()
+        there = {facts["serial"] for _, facts in now if facts["state"] != SlotState.FREE}
+        missed = [one for one in before if one[1]["state"] in _GOING_ON and one[1]["serial"] not in there]
+        return _each_once([*now, *missed])
+
+    def _slot_facts(self) -> list[tuple[int, dict[str, Any]]]:
+        return [
+            (index, read_slot_facts(self._source, self._slot_section, index))
+            for index in range(self._used(self._slot_section, self._slot_section.count))
+        ]
 
     def is_closed(self) -> bool:
         """Whether a keeper has stored the end of the process."""
@@ -245,6 +255,23 @@ def _latest_stall_ns(fields: dict[str, Any], after: bytes, clock: TickClock) -> 
     if not is_sound or clock.instant_ns(ended["end"]) < fields["opened_ns"]:
         return None
     return clock.duration_ns(ended["end"] - ended["begin"])
+
+
+def _each_once(slots: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
+    """Without the earlier place of a stall that has just moved, which may be in both."""
+    latest: dict[int, int] = {}
+    for _, facts in slots:
+        if facts["state"] in _GOING_ON:
+            latest[facts["serial"]] = max(facts["last_look_ns"], latest.get(facts["serial"], 0))
+    found: dict[int, tuple[int, dict[str, Any]]] = {}
+    others = []
+    for one in slots:
+        _, facts = one
+        if facts["state"] not in _GOING_ON:
+            others.append(one)
+        elif facts["last_look_ns"] == latest[facts["serial"]]:
+            found.setdefault(facts["serial"], one)
+    return sorted((*others, *found.values()), key=lambda one: one[0])
 
 
 def _stalls(slots: Sequence[tuple[int, dict[str, Any]]]) -> tuple[SlotGlance, ...]:

@@ -183,19 +183,23 @@ class FlightFile:
             without: Serials of stalls that are left out before their slots are decoded, 4 ms each.
         """
         slots = self._sections[SectionKind.SLOTS]
-        wanted = (
-            index
-            for index in range(self.slot_count)
-            if not without or read_slot_facts(self._source, slots, index)["serial"] not in without
-        )
         found: dict[int, tuple[int, StallEvidence]] = {}
-        for index in wanted:
-            evidence = self.slot_evidence(index)
-            if evidence is None:
-                continue
-            known = found.get(evidence.serial)
-            if known is None or known[1].last_look_ns < evidence.last_look_ns:
-                found[evidence.serial] = index, evidence
+        empty = list(range(self.slot_count))
+        for _ in range(2):  # it may move to one that was free when we came by
+            wanted = [
+                index
+                for index in empty
+                if not without or read_slot_facts(self._source, slots, index)["serial"] not in without
+            ]
+            empty = []
+            for index in wanted:
+                evidence = self.slot_evidence(index)
+                if evidence is None:
+                    empty.append(index)
+                    continue
+                known = found.get(evidence.serial)
+                if known is None or known[1].last_look_ns < evidence.last_look_ns:
+                    found[evidence.serial] = index, evidence
         return sorted(found.values(), key=lambda pair: pair[0])
 
     def unslotted_stalls(self) -> list[StallEvidence]:

@@ -98,19 +98,74 @@ TEST(a_stall_whose_stacks_fill_its_slot_goes_on_in_another)
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0 && LC_LOAD(now->state) == LC_SLOT_FREE);
 }
 
-TEST(a_stack_that_is_known_is_not_stored_again_after_the_move)
+static void take_sample_of(uint64_t serial)
+{
+    s.source.serial = serial;
+    s.watchdog.watches[0].next_sample_ns = 0;
+    look(&s);
+}
+
+TEST(a_stack_that_was_moved_is_not_stored_again)
+{
+    uint64_t index;
+    const uint64_t first = next_serial;
+    begin_work();
+    take_samples(1);
+    const lc_slot *before = open_slot(&index);
+    do {
+        take_samples(1);
+    } while (open_slot(&index) == before);
+    const lc_slot *now = open_slot(&index);
+    const uint64_t used = LC_LOAD(now->heap_used), count = LC_LOAD(now->sample_count);
+    take_sample_of(first); /* the first one is kept at each move */
+    CHECK(open_slot(&index) == now && LC_LOAD(now->heap_used) == used);
+    CHECK(now->samples[count].stack == now->samples[0].stack);
+    s.source.depth--;
+    take_sample_of(first); /* another stack, of a code that is known */
+    s.source.depth++;
+    CHECK(LC_LOAD(now->heap_used) == used + lc_stack_bytes(s.source.depth - 1));
+    end_work();
+}
+
+/* So many stacks come again and again that they are among any half of the samples; then others come. */
+TEST(where_it_was_not_worth_it_it_is_tried_again)
+{
+    enum { KEPT = 17 };
+    uint64_t index;
+    const uint64_t first = next_serial, depth = s.source.depth;
+    next_serial += KEPT;
+    s.source.depth = LC_STACK_FRAMES_MAX - 26;
+    begin_work();
+    for (uint64_t i = 0; i < 4u * KEPT; i++) {
+        take_sample_of(first + i % KEPT);
+    }
+    CHECK(lc_slot_room(open_slot(&index)) < 14 * 1024);
+    s.source.depth = LC_STACK_FRAMES_MAX / 2;
+    take_samples(200);
+    const lc_slot *now = open_slot(&index);
+    const lc_stack_entry *last = at(now, now->samples[LC_LOAD(now->sample_count) - 1].stack);
+    CHECK(last->hash > (((first + KEPT) * 1000u + s.source.depth) | 1u)); /* one of the last ones */
+    CHECK(LC_LOAD(now->interval_ns) > s.watchdog.settings.sample_interval_ns);
+    CHECK(counted(&s, LC_COUNTER_samples_dropped_full) < 40);
+    end_work();
+    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) { /* none was lost on the way */
+        CHECK(slot(&s, i) == NULL || LC_LOAD(slot(&s, i)->state) == LC_SLOT_FREE);
+        CHECK(s.watchdog.writers[i].slot == NULL);
+    }
+    s.source.depth = (uint32_t)depth;
+    LC_STORE(s.flight.counters[LC_COUNTER_samples_dropped_full], 0);
+}
+
+TEST(a_slot_that_was_left_is_about_nothing)
 {
     uint64_t index;
     begin_work();
-    take_samples(200);
-    const lc_slot *now = open_slot(&index);
-    const uint64_t used = LC_LOAD(now->heap_used), serial = s.source.serial;
-    for (int i = 0; i < 3; i++) {
-        s.source.serial = serial;
-        s.watchdog.watches[0].next_sample_ns = 0;
-        look(&s);
-    }
-    CHECK(open_slot(&index) == now && LC_LOAD(now->heap_used) == used);
+    take_samples(1);
+    const lc_slot *before = open_slot(&index);
+    do {
+        take_samples(1);
+    } while (open_slot(&index) == before);
+    CHECK(LC_LOAD(before->turn_epoch) == 0 && LC_LOAD(before->epoch) == 0 && LC_LOAD(before->kind) == 0);
     end_work();
 }
 
@@ -163,6 +218,30 @@ TEST(where_no_other_slot_is_free_samples_are_dropped_and_counted)
     }
 }
 
+static uint64_t hash_at(const lc_slot *slot, uint32_t offset)
+{
+    return ((const lc_stack_entry *)at(slot, offset))->hash;
+}
+
+/* All facts are the same but those that say where something is, and how many samples there are. */
+static bool has_the_facts(const lc_slot *slot, const lc_slot *from)
+{
+    static const struct {
+        size_t begin, end;
+    } same[] = {
+        {offsetof(lc_slot, lane), offsetof(lc_slot, sample_count)},
+        {offsetof(lc_slot, samples_dropped_moved), offsetof(lc_slot, heap_used)},
+        {offsetof(lc_slot, turn_callbacks), offsetof(lc_slot, callback)},
+        {offsetof(lc_slot, work_read_ns), offsetof(lc_slot, thread_names)},
+    };
+    bool is = true;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const size_t begin = same[i].begin;
+        is = is && memcmp((const char *)slot + begin, (const char *)from + begin, same[i].end - begin) == 0;
+    }
+    return is;
+}
+
 /* Everything that a slot may hold. */
 static void fill(lc_slot_writer *writer)
 {
@@ -173,15 +252,26 @@ static void fill(lc_slot_writer *writer)
     for (uint32_t i = 0; i < stack.count; i++) {
         stack.frames[i] = (lc_frame){&code, 10 + i, 10 + i, 1, 5};
     }
+    memset((char *)slot + offsetof(lc_slot, lane), 0x5a, offsetof(lc_slot, threads) - offsetof(lc_slot, lane));
+    LC_STORE(slot->heap_used, LC_SLOT_HEAP_OFFSET);
+    LC_STORE(slot->sample_count, 0);
+    LC_STORE(slot->thread_count, 0);
+    LC_STORE(slot->host_count, 0);
+    LC_STORE(slot->thread_names, LC_NO_REF);
+    slot->callback = slot->task = (lc_ref){0, 0};
     LC_STORE(slot->serial, 12);
     slot->lane = 3;
+    writer->host_interval_ns = 99;
+    memset(writer->contributors, 7, sizeof writer->contributors);
     slot->scene = lc_slot_put_text(writer, (lc_text){"checkout", 8});
     for (uint32_t i = 0; i < 9; i++) {
         stack.hash = (100 + i) << 8;
+        const uint32_t own = lc_slot_put_stack(writer, &stack);
+        stack.hash = (150 + i) << 8;
         const lc_sample_entry sample = {
             .at_ns = i + 1,
-            .stack = lc_slot_put_stack(writer, &stack),
-            .holder_stack = i % 2 ? LC_NO_REF : lc_slot_put_stack(writer, &stack),
+            .stack = own,
+            .holder_stack = i % 4 ? LC_NO_REF : lc_slot_put_stack(writer, &stack),
             .target = lc_slot_put_text(writer, (lc_text){"db:5432", 7}),
         };
         CHECK(lc_slot_put_sample(writer, &sample));
@@ -213,13 +303,16 @@ TEST(all_that_a_slot_holds_is_moved)
     to.slot = lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 1);
     lc_slot_move(&to, &from, 2, &moved);
     const lc_slot *slot = to.slot;
+    CHECK(has_the_facts(slot, from.slot) && to.host_interval_ns == 99 && to.contributors[3] == 7);
     CHECK(LC_LOAD(slot->state) == LC_SLOT_FREE && LC_LOAD(slot->serial) == 12 && slot->lane == 3);
     CHECK(is_text(slot, slot->scene, "checkout") && slot->callback.bytes == 0);
     CHECK(LC_LOAD(slot->sample_count) == 5);
     for (uint32_t i = 0; i < 5; i++) {
         const lc_sample_entry *sample = &slot->samples[i];
         CHECK(sample->at_ns == 2 * i + 1 && is_text(slot, sample->target, "db:5432"));
-        CHECK(is_stack(slot, sample->stack, 3) && sample->holder_stack == sample->stack);
+        CHECK(is_stack(slot, sample->stack, 3) && hash_at(slot, sample->stack) == ((UINT64_C(100) + 2 * i) << 8 | 1u));
+        CHECK(i % 2 ? sample->holder_stack == LC_NO_REF
+                    : hash_at(slot, sample->holder_stack) == ((UINT64_C(150) + 2 * i) << 8 | 1u));
     }
     uint32_t waits = 0, names = 0, above = LC_SLOT_BYTES;
     for (uint32_t offset = (uint32_t)LC_LOAD(slot->circle); offset != LC_NO_REF; waits++) {
