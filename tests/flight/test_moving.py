@@ -220,7 +220,7 @@ def moved_down() -> tuple[FlightBuilder, Callable[[], None]]:
     return flight, act
 
 
-def test_a_stall_that_moves_to_a_slot_before_is_seen_at_every_moment():
+def test_a_stall_that_moves_is_seen_at_every_moment():
     serials = every_moment(moved_down, lambda file: [evidence.serial for _, evidence in file.stalls()])
     assert set(map(tuple, serials)) == {(5,)}
     marks = every_moment(moved_down, lambda file: [mark.serial for mark in file.glances().marks()])
