@@ -40,9 +40,11 @@ def test_600_stalls_in_seconds(place):
     # What a busy machine did before the loop first waited is counted once more.
     told["pipeline"].pop("stalls_at_startup", None)
     assert sum(told["pipeline"].values()) == recorded, told
-    assert told["pipeline"]["stalls_suppressed_storm"] > 0
     # A minute's worth, and what a slow machine takes longer.
-    assert statistics["stalls_reported"] <= 120 + 2 * told["took"] + 2
+    most = 120 + 2 * told["took"] + 2
+    assert statistics["stalls_reported"] <= most
+    # A crowded machine may have lost so many that none was too many.
+    assert told["pipeline"].get("stalls_suppressed_storm", 0) > 0 or recorded <= most
     assert len(place.stalls()) == statistics["stalls_reported"]
     assert sum(path.stat().st_size for path in place.store.rglob("*") if path.is_file()) < 4 << 20
 

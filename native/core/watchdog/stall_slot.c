@@ -109,7 +109,9 @@ void lc_stall_slot_make_room(lc_watchdog *w, lc_lane_watch *watch, uint64_t byte
     give_back(from);
     watch->writer = to;
     watch->wait = (lc_wait_memory){0}; /* it refers to the old slot */
-    lc_watchdog_call_keeper(w); /* who went over the slots meanwhile may have missed it */
+    if (LC_LOAD(to->slot->state) == LC_SLOT_STALL) {
+        lc_watchdog_call_keeper(w); /* who went over the slots meanwhile may have missed it */
+    }
 }
 
 lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch)

@@ -170,16 +170,20 @@ def _end(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
         _leave(canary, recorder)
 
 
-def _leave(canary: Canary, recorder: Recorder) -> None:
-    """What is left is for the next that reads the store, if no keeper is at work. The disk may not answer."""
+def _leave(canary: Canary, recorder: Recorder, *, is_awaited: bool = False) -> None:
+    """What is left is for the next that reads the store, if no keeper is at work. The disk may not answer.
+
+    `is_awaited`: a keeper is on its way. It finds all where it was: else it would look for the traced calls
+    in one place while they are moved to the other.
+    """
     native, folder, flight = recorder.native, canary.config.store, recorder.place
 
-    def settle() -> None:
+    def keep() -> None:
         if flight is not None and not place.is_heard(place.bell_path(folder or "")):
-            canary.boundary.call("keeper", flight.settle, keep=True)
+            canary.boundary.call("keeper", flight.save if is_awaited else flight.settle, keep=True)
 
     try:
-        thread = native.start_thread(settle)
+        thread = native.start_thread(keep)
     except OSError:  # no thread may be made: the next that reads the store finds the file where it is
         return
     native.join_thread(thread, END_PATIENCE_S)
@@ -227,7 +231,8 @@ def _take_what_is_left(canary: Canary, recorder: Recorder, facts: KeptFacts) -> 
         canary.boundary.tell("what stalled last is still being stored: `loopcanary report` will have it")
     elif config.console:
         canary.boundary.tell("what stalled is in the flight file still: `loopcanary report` will store it")
-    _leave(canary, recorder)  # the first process of a container takes its memory with it
+    # The first process of a container takes its memory with it.
+    _leave(canary, recorder, is_awaited=canary.no_keeper is None and not there_is_none)
     return False
 
 

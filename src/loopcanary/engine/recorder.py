@@ -92,8 +92,21 @@ class FlightPlace:
         for one in (*beside, name):  # itself last: it makes the others count
             _move(os.path.join(folder, one), self.link + one.removeprefix(name))
 
+    def save(self) -> None:
+        """Copies the file to disk as the watchdog does in a hang: the memory may go with the container. File
+        and link stay where a keeper looks. OSError where there is no room."""
+        if self.link is not None and self.saved is not None and not self.is_nameless:
+            _copy_file(self.path, self.saved)
+            if not os.path.lexists(self.link):  # it has been taken in meanwhile
+                os.unlink(self.saved)
+
 
 def _move(source: str, target: str) -> None:
+    _copy_file(source, target)
+    os.unlink(source)
+
+
+def _copy_file(source: str, target: str) -> None:
     """Its holes stay holes."""
     aside = target + ".new"
     no_link = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -108,7 +121,6 @@ def _move(source: str, target: str) -> None:
     finally:
         os.close(read)
         os.close(write)
-    os.unlink(source)
 
 
 def _copy(read: int, write: int, size: int) -> None:
