@@ -294,14 +294,20 @@ def test_a_clean_program_gives_its_memory_back(place: Place):
     assert place.left_behind() == []
 
 
-def test_what_no_keeper_took_in_time_lies_on_the_disk(place: Place):
+@pytest.mark.parametrize("ends", [False, True], ids=["stays", "container ends"])
+def test_what_no_keeper_took_in_time_lies_on_the_disk(place: Place, ends: bool):
     keeper.prepare(str(place.store))
     with Path(keeper.path(str(place.store), keeper.LOCK)).open("w") as seat:
         fcntl.flock(seat, fcntl.LOCK_EX)  # those that are started find it taken, and end
         place.run(place.program("stall('walk')"), LOOPCANARY_KEEPER="1")
-        [name] = [name for name in place.left_behind() if name.endswith(".flight")]
-        assert not (place.store / "flight" / name).is_symlink()
+        folder = place.store / "flight"
+        [link] = [folder / name for name in place.left_behind() if name.endswith(".flight")]
+        assert link.with_suffix(".saved").read_bytes() == link.read_bytes()
+        if ends:
+            link.resolve().unlink()  # with its memory
+    assert [session.end for session in place.sessions().values()] == [SessionEnd.EXIT]
     assert place.culprits() == ["walk"]
+    assert place.left_behind() == []
 
 
 def test_a_start_beside_many_leavings_starts_a_keeper(place: Place):
