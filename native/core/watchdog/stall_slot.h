@@ -14,8 +14,8 @@ uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks);
 lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch);
 void lc_stall_slot_release(lc_lane_watch *watch);
 
-/* Sees that the slot's heap has room for `bytes` more: where it has not, the stall goes on in another slot, with fewer samples and
- * from now on longer times between them. Else what a long stall does last would not be seen. */
+/* Sees that the slot's heap has room for `bytes` more: where it has not, the stall goes on in another slot, mostly with half of the
+ * samples and from now on twice the time between them. Else what a long stall does last would not be seen. */
 void lc_stall_slot_make_room(lc_watchdog *w, lc_lane_watch *watch, uint64_t bytes);
 
 /* The names of the work must be read again. */

@@ -259,19 +259,13 @@ def _latest_stall_ns(fields: dict[str, Any], after: bytes, clock: TickClock) -> 
 
 def _each_once(slots: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
     """Without the earlier place of a stall that has just moved, which may be in both."""
-    latest: dict[int, int] = {}
-    for _, facts in slots:
-        if facts["state"] in _GOING_ON:
-            latest[facts["serial"]] = max(facts["last_look_ns"], latest.get(facts["serial"], 0))
-    found: dict[int, tuple[int, dict[str, Any]]] = {}
-    others = []
-    for one in slots:
-        _, facts = one
-        if facts["state"] not in _GOING_ON:
-            others.append(one)
-        elif facts["last_look_ns"] == latest[facts["serial"]]:
-            found.setdefault(facts["serial"], one)
-    return sorted((*others, *found.values()), key=lambda one: one[0])
+    latest: dict[tuple[bool, int], tuple[int, dict[str, Any]]] = {}
+    for index, facts in slots:
+        goes_on = facts["state"] in _GOING_ON
+        key = goes_on, facts["serial"] if goes_on else index
+        if key not in latest or latest[key][1]["last_look_ns"] < facts["last_look_ns"]:
+            latest[key] = index, facts
+    return sorted(latest.values(), key=lambda one: one[0])
 
 
 def _stalls(slots: Sequence[tuple[int, dict[str, Any]]]) -> tuple[SlotGlance, ...]:

@@ -44,6 +44,17 @@ static lc_slot *open_slot(uint64_t *index)
     return found;
 }
 
+/* Of work that has just begun; the slot that it was in first. */
+static const lc_slot *take_samples_until_it_moves(uint64_t *index)
+{
+    take_samples(1);
+    const lc_slot *first = open_slot(index);
+    do {
+        take_samples(1);
+    } while (open_slot(index) == first);
+    return first;
+}
+
 static const void *at(const lc_slot *slot, uint32_t offset)
 {
     CHECK(offset >= LC_SLOT_HEAP_OFFSET && offset < LC_LOAD(slot->heap_used));
@@ -110,11 +121,7 @@ TEST(a_stack_that_was_moved_is_not_stored_again)
     uint64_t index;
     const uint64_t first = next_serial;
     begin_work();
-    take_samples(1);
-    const lc_slot *before = open_slot(&index);
-    do {
-        take_samples(1);
-    } while (open_slot(&index) == before);
+    (void)take_samples_until_it_moves(&index);
     const lc_slot *now = open_slot(&index);
     const uint64_t used = LC_LOAD(now->heap_used), count = LC_LOAD(now->sample_count);
     take_sample_of(first); /* the first one is kept at each move */
@@ -160,11 +167,7 @@ TEST(a_slot_that_was_left_is_about_nothing)
 {
     uint64_t index;
     begin_work();
-    take_samples(1);
-    const lc_slot *before = open_slot(&index);
-    do {
-        take_samples(1);
-    } while (open_slot(&index) == before);
+    const lc_slot *before = take_samples_until_it_moves(&index);
     CHECK(LC_LOAD(before->turn_epoch) == 0 && LC_LOAD(before->epoch) == 0 && LC_LOAD(before->kind) == 0);
     end_work();
 }
