@@ -240,6 +240,22 @@ def test_the_status_says_who_is_watched(tmp_path: Path, kept: KeptStore, files: 
     assert status == {"pid": 7, "watched": [program.pid], "elsewhere": 1, "stalls": 1}
 
 
+def test_the_status_names_a_program_before_anything_of_it_is_taken(
+    tmp_path: Path, kept: KeptStore, files: Folder, start: Any
+):
+    named: list[Any] = []
+
+    class Looking(Beside):
+        def look(self, now_ns: int, *, is_rung: bool) -> int | None:
+            named.extend(status["watched"] for status in statuses(str(tmp_path / "store")))
+            return super().look(now_ns, is_rung=is_rung)
+
+    program = start()
+    files.there = {"here": Looking(program.pid)}
+    turn(kept, 0)
+    assert named == [[program.pid]]
+
+
 def test_what_is_new_is_handed_on_after_each_turn(kept: KeptStore, files: Folder):
     files.hand_on_ns = 50
     turn(kept, 0)

@@ -228,6 +228,8 @@ class KeptStore:
             known.life = self._files.open(name)
             if known.life is not None and known.life.pid is not None:
                 known.descriptor = _pidfd(known.life.pid)
+                # Before the first stall is taken: a command leaves to us what the status names.
+                self._write_status(now_ns)
         # After the descriptor is open: a number that was given out again is of no process of ours.
         # What rings lives; where its descriptor shows the end, nothing else is asked.
         asks = not is_rung or known.descriptor is None
