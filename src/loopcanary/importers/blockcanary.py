@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from functools import lru_cache
+from typing import NamedTuple
 
-from loopcanary.importers.java import is_stamp, local_ns, place_of, wall_ns
+from loopcanary.importers.java import CACHED_LENGTH_MAX, CACHED_MAX, is_stamp, local_ns, place_of, wall_ns
 from loopcanary.protocols.imports import Blocked, CodePlace, CpuRow, Device, Line, SeenStack
 
 _MS = 1_000_000
@@ -47,6 +50,52 @@ _STACKS_MAX = 100
 _FRAMES_MAX = 1_000
 
 
+class _What(Enum):
+    HEAD = auto()
+    FIELD = auto()
+    WRITTEN = auto()
+    CPU = auto()
+    STAMP = auto()
+    FRAME = auto()
+
+
+class _Part(NamedTuple):
+    """What a line is."""
+
+    what: _What
+    text: str
+    key: str = ""
+    """Of a field, as of 1.3; `text` is its value then."""
+    place: CodePlace | None = None
+    """Of a frame."""
+
+
+def _part(text: str) -> _Part | None:
+    """Of a line without spaces around it. None: nothing of this format."""
+    first = text[:1]
+    if first == "*" and _HEAD.fullmatch(text):
+        return _Part(_What.HEAD, text)
+    if "=" in text and (found := _KEY.fullmatch(text)):
+        key = _NEW_KEYS.get(found[1], found[1])
+        return _Part(_What.FIELD, found[2].strip(), key) if key in _KEYS else None
+    if first.isdigit():
+        if is_stamp(text):
+            return _Part(_What.STAMP, text)
+        if _WRITTEN.fullmatch(text):
+            return _Part(_What.WRITTEN, text)
+        if _CPU.fullmatch(text):
+            return _Part(_What.CPU, text)
+    place = place_of(text)
+    return None if place is None else _Part(_What.FRAME, text, place=place)
+
+
+_known_part = lru_cache(CACHED_MAX)(_part)
+
+
+def _part_of(text: str) -> _Part | None:
+    return _known_part(text) if len(text) <= CACHED_LENGTH_MAX else _part(text)
+
+
 class _Record:
     """What was read of one block so far."""
 
@@ -60,47 +109,47 @@ class _Record:
         self.is_apart = False
         """A blank line ended the last stack."""
 
-    def takes(self, text: str) -> bool:
-        """Whether the line belongs to the record."""
-        if found := _WRITTEN.fullmatch(text):
-            self.written_ns = local_ns(*map(int, found.groups()))
-            return True
-        if found := _KEY.fullmatch(text):
-            key = _NEW_KEYS.get(found[1], found[1])
-            return key in _KEYS and self._takes_field(key, found[2])
-        if self.key == "cpu-rate" and _CPU.fullmatch(text):
-            self.cpu.append(text)
-            return True
-        return self.key == "stack" and self._takes_stack(text)
-
-    def begins_anew(self, text: str) -> bool:
+    def begins_anew(self, part: _Part) -> bool:
         """Whether the line is the first of another record."""
-        found = _KEY.fullmatch(text)
-        key = "" if found is None else _NEW_KEYS.get(found[1], found[1])
-        return _HEAD.fullmatch(text) is not None or (key in self.fields and key in _KEYS)
+        return part.what is _What.HEAD or (part.what is _What.FIELD and part.key in self.fields)
 
-    def _takes_field(self, key: str, value: str) -> bool:
-        self.fields[key] = value.strip()
-        self.key = key
-        if key == "cpu-rate":
-            self.cpu.append(value.strip())
-        elif key == "stack" and not self._takes_stack(value.strip()):
-            self.stacks.append(("", []))
+    def takes(self, part: _Part) -> bool:
+        """Whether the line belongs to the record."""
+        if part.what is _What.FRAME or part.what is _What.STAMP:  # most are
+            return self.key == "stack" and self._takes_stack(part)
+        if part.what is _What.FIELD:
+            self._take_field(part.key, part.text)
+        elif part.what is _What.WRITTEN:
+            found = _WRITTEN.fullmatch(part.text)
+            self.written_ns = None if found is None else local_ns(*map(int, found.groups()))
+        elif part.what is _What.CPU:
+            if self.key != "cpu-rate":
+                return False
+            self.cpu.append(part.text)
         return True
 
-    def _takes_stack(self, text: str) -> bool:
-        if is_stamp(text):
-            self.stacks.append((text, []))
+    def _take_field(self, key: str, value: str) -> None:
+        self.fields[key] = value
+        self.key = key
+        if key == "cpu-rate":
+            self.cpu.append(value)
+        elif key == "stack":
+            part = _part_of(value)
+            if part is None or not self._takes_stack(part):
+                self.stacks.append(("", []))
+
+    def _takes_stack(self, part: _Part) -> bool:
+        if part.what is _What.STAMP:
+            self.stacks.append((part.text, []))
             self.is_apart = False
             return True
-        place = place_of(text)
-        if place is None:
+        if part.place is None:
             return False
         if not self.stacks or (self.is_apart and self.stacks[-1][1]):
             self.stacks.append(("", []))
         self.is_apart = False
         if len(self.stacks) <= _STACKS_MAX and len(self.stacks[-1][1]) < _FRAMES_MAX:
-            self.stacks[-1][1].append(place)
+            self.stacks[-1][1].append(part.place)
         return True
 
 
@@ -117,10 +166,13 @@ class BlockCanaryImporter:
             if not text:
                 record.is_apart = True
                 continue
-            if record.begins_anew(text):
+            part = _part_of(text)
+            if part is None:
+                continue
+            if record.begins_anew(part):
                 yield from _blocked(record, near_wall_ns)
                 record = _Record()
-            if _HEAD.fullmatch(text) or record.takes(text):
+            if record.takes(part):
                 record.numbers.append(number)
         yield from _blocked(record, near_wall_ns)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from loopcanary.protocols.imports import CodePlace
 
@@ -14,8 +15,12 @@ _RETRACED = re.compile(
     r"([\w$<>]{1,200})\([^()]{0,300}\)\(([^()]{0,300})\)\s*"
 )
 _LINE_MAX = 10_000_000
+CACHED_MAX = 1 << 14
+CACHED_LENGTH_MAX = 500
+"""Of a line that is remembered: so the cache stays at some MiB, whatever the lines are."""
 _STAMP = re.compile(r"\s*(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{3})\s*", re.ASCII)
-_A_DAY_NS = 86_400_000_000_000
+_S = 1_000_000_000
+_A_DAY_NS = 86_400 * _S
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -25,6 +30,10 @@ def place_of(text: str) -> CodePlace | None:
     space before the file. None: it is no frame."""
     if "(" not in text:
         return None
+    return _known_place(text) if len(text) <= CACHED_LENGTH_MAX else _place(text)
+
+
+def _place(text: str) -> CodePlace | None:
     if (found := _FRAME.fullmatch(text) or _SPACED.fullmatch(text)) is not None:
         name, inside = found.groups()
     elif (found := _RETRACED.fullmatch(text)) is not None:
@@ -41,6 +50,10 @@ def place_of(text: str) -> CodePlace | None:
         file = inside
     known = file if "." in file and " " not in file and "/" not in file else ""
     return CodePlace(owner.rpartition("/")[2], method, known, min(line, _LINE_MAX))
+
+
+_known_place = lru_cache(CACHED_MAX)(_place)
+"""Thousands of logs of one app have the same frames."""
 
 
 def _class_in(names: str) -> str:
@@ -72,9 +85,16 @@ def is_stamp(text: str) -> bool:
 
 def local_ns(*moment: int) -> int | None:
     """Of year, month, day, hour, minute, second in this machine's zone; None: there is no such time."""
+    *minute, second = moment
+    minute_ns = _minute_ns(*minute)
+    return None if minute_ns is None or second > 59 else minute_ns + second * _S
+
+
+@lru_cache(CACHED_MAX)
+def _minute_ns(*minute: int) -> int | None:
+    """The moments of a log are in few minutes, and a zone takes long to ask."""
     try:
-        year, month, day, hour, minute, second = moment
-        local = datetime(year, month, day, hour, minute, second).astimezone()
-        return round(local.timestamp()) * 1_000_000_000
+        year, month, day, hour, past = minute
+        return round(datetime(year, month, day, hour, past).astimezone().timestamp()) * _S
     except (ValueError, OverflowError, OSError):
         return None

@@ -50,7 +50,7 @@ class MatrixImporter:
 
     def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Seen]:  # noqa: ARG002
         reader = _FormReader(lines)
-        while reader.at < len(lines):
+        while reader.finds_begin():
             yield from reader.step()
 
 
@@ -62,6 +62,14 @@ class _FormReader:
         self._decoder = json.JSONDecoder(strict=False)
         self._budget = _BUDGET
         self.at = 0
+
+    def finds_begin(self) -> bool:
+        """Whether some form may begin at a line that is left; goes there."""
+        while self.at < len(self._lines):
+            if _may_begin(self._lines[self.at].text):
+                return True
+            self.at += 1
+        return False
 
     def step(self) -> Iterator[Seen]:
         text = self._lines[self.at].text
@@ -247,6 +255,17 @@ def _joints(pieces: list[str]) -> tuple[str, str]:
     them; others ended where a text in them has its ends of lines."""
     are_cut = all(len(piece) == len(pieces[0]) for piece in pieces[:-1])
     return ("", "\n") if are_cut else ("\n", "")
+
+
+def _may_begin(text: str) -> bool:
+    """Whether a form may begin with such a line: what few lines have, and each is asked."""
+    return (
+        "{" in text
+        or " :" in text
+        or text.lstrip(" \t\v\f.|*")[:1].isdigit()
+        or "ISSUE " in text
+        or "maybe happens" in text
+    )
 
 
 def _is_over(line: str) -> bool:

@@ -148,24 +148,23 @@ def text_of(name: str, data: bytes) -> Iterator[Text]:
 def streams(lines: Iterable[str]) -> list[list[Line]]:
     """The lines, without the marks of a quotation; of a logcat those of each process and tag apart, without
     what it wrote before them. A line without that belongs to the one before."""
-    found: dict[tuple[str, str], list[Line]] = {}
-    key = ("", "")
+    of_it: list[Line] = []
+    found = {("", ""): of_it}
     for number, line in enumerate(lines, 1):
         text = unquoted(line)
         if prefix := _LOGCAT.match(text):
             parts = prefix.groupdict("")
-            key = (
-                next(filter(None, (parts[f"pid{n}"] for n in range(1, 5))), ""),
-                next(filter(None, (parts[f"tag{n}"] for n in range(1, 5))), ""),
-            )
+            pid = next(filter(None, (parts[f"pid{n}"] for n in range(1, 5))), "")
+            tag = next(filter(None, (parts[f"tag{n}"] for n in range(1, 5))), "")
+            of_it = found.setdefault((pid, tag), [])
             text = text[prefix.end() :]
-        found.setdefault(key, []).append(Line(number, text))
-    return list(found.values())
+        of_it.append(Line(number, text))
+    return [one for one in found.values() if one]
 
 
 def unquoted(line: str) -> str:
     """The line without the `> ` of a quotation."""
-    quoted = _QUOTED.match(line)
+    quoted = _QUOTED.match(line) if ">" in line[:4] else None
     return line if quoted is None else line[quoted.end() :]
 
 

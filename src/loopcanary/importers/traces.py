@@ -75,10 +75,10 @@ class _Dump:
         self.threads: list[_Seen] = []
 
     def takes(self, text: str) -> bool:
-        if found := _COMMAND.fullmatch(text):
+        if "line: " in text and (found := _COMMAND.fullmatch(text)):
             self.process = found[1]
             return True
-        if found := _THREAD.fullmatch(text):
+        if "tid=" in text and (found := _THREAD.fullmatch(text)):
             self.threads.append(_Seen(found[1], int(found[2]), found[3]))
             return found[4] is None or self.threads[-1].takes(found[4])
         return bool(self.threads) and self.threads[-1].takes(text)
@@ -93,7 +93,7 @@ class TracesImporter:
         """The processes of the lines that have a main thread with frames."""
         dump = _Dump()
         for number, text in lines:
-            if found := _BEGIN.fullmatch(text.strip()):
+            if " pid " in text and (found := _BEGIN.fullmatch(text.strip())):
                 yield from _blocked(dump)
                 dump = _Dump()
                 dump.at_ns = local_ns(*map(int, found.groups()[1:]))

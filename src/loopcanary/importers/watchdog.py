@@ -15,6 +15,7 @@ _DEFAULT_MS = 5_000
 _HEAD = re.compile(
     r".{0,300}\bANRError: Application Not Responding(?: for at least (\d{1,12}) ms)?.{0,300}", re.ASCII
 )
+_SIGN = "ANRError"
 _THREAD = re.compile(r"\s*Caused by: \S{0,200}ANRError\$\S{0,60}: (.{0,200}) \(state = ([A-Z_]{1,20})\)\s*")
 _MORE = re.compile(r"\s*\.\.\. \d+ more\s*")
 _THREADS_MAX = 300
@@ -49,7 +50,7 @@ class WatchdogImporter:
         """The errors of the lines; each ends before the first line that is none of it."""
         trace: _Trace | None = None
         for number, text in lines:
-            if found := _HEAD.fullmatch(text):
+            if _SIGN in text and (found := _HEAD.fullmatch(text)):
                 yield from _blocked(trace)
                 trace = _Trace(int(found[1] or _DEFAULT_MS))
                 trace.numbers.append(number)
