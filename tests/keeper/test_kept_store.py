@@ -240,7 +240,7 @@ def test_the_status_says_who_is_watched(tmp_path: Path, kept: KeptStore, files: 
     assert status == {"pid": 7, "watched": [program.pid], "elsewhere": 1, "stalls": 1}
 
 
-def test_the_status_names_a_program_before_anything_of_it_is_taken(
+def test_the_status_names_a_program_before_it_is_looked_at(
     tmp_path: Path, kept: KeptStore, files: Folder, start: Any
 ):
     named: list[Any] = []

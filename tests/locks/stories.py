@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from loopcanary.probes import ImportWatch
 from loopcanary.tracers.locks.tracer import LockTracer
 
 Story = Callable[[], Awaitable[object]]
@@ -55,7 +56,9 @@ class Desk:
 def reported(story: Story, seconds: float = 60) -> list[Any]:
     """The issues of a story that has this long."""
     desk, loop = Desk(), VirtualLoop()
-    tracer = LockTracer(lambda file: file.startswith(_HERE), now_ns=lambda: int(loop.time() * 1e9))
+    tracer = LockTracer(
+        lambda file: file.startswith(_HERE), ImportWatch, now_ns=lambda: int(loop.time() * 1e9)
+    )
     tracer.init(desk)
     tracer.start()
 

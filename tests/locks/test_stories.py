@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from loopcanary.tracers.locks import hooks
+from loopcanary.tracers.locks import primitives
 
 from .stories import reported
 
@@ -220,6 +220,19 @@ def test_a_deadlock_says_who_holds_what():
     assert (first.holds, first.waits_for) == ("Lock 'Bank.accounts'", "Lock 'Bank.ledger'")
     assert (second.holds, second.waits_for) == ("Lock 'Bank.ledger'", "Lock 'Bank.accounts'")
     assert first.frames[0].qualname == "Bank.moves"
+
+
+@pytest.mark.parametrize(
+    ("story", "advice"),
+    [
+        (opposite_order, "Take locks in the same order"),
+        (nested_block, "It is not reentrant"),
+        (a_child_needs_the_parents_lock, "Wait for the task when the lock has been released"),
+    ],
+)
+def test_the_advice_fits_the_circle(story, advice):
+    (issue,) = reported(story)
+    assert issue.advice.startswith(advice)
 
 
 # ---- locks that are not released ----------------------------------------------------------------
@@ -478,4 +491,4 @@ def test_nothing_is_left_in_asyncio():
     before = {kind: dict(vars(kind)) for kind in (asyncio.Lock, asyncio.Semaphore)}
     reported(opposite_order)
     assert {kind: dict(vars(kind)) for kind in before} == before
-    assert asyncio.Lock.acquire.__code__ in hooks.ACQUIRES
+    assert asyncio.Lock.acquire.__code__ in primitives.ACQUIRES

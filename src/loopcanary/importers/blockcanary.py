@@ -59,7 +59,7 @@ class _What(Enum):
     FRAME = auto()
 
 
-class _Part(NamedTuple):
+class _LogLine(NamedTuple):
     """What a line is."""
 
     what: _What
@@ -70,30 +70,30 @@ class _Part(NamedTuple):
     """Of a frame."""
 
 
-def _part(text: str) -> _Part | None:
+def _read_line(text: str) -> _LogLine | None:
     """Of a line without spaces around it. None: nothing of this format."""
     first = text[:1]
     if first == "*" and _HEAD.fullmatch(text):
-        return _Part(_What.HEAD, text)
+        return _LogLine(_What.HEAD, text)
     if "=" in text and (found := _KEY.fullmatch(text)):
         key = _NEW_KEYS.get(found[1], found[1])
-        return _Part(_What.FIELD, found[2].strip(), key) if key in _KEYS else None
+        return _LogLine(_What.FIELD, found[2].strip(), key) if key in _KEYS else None
     if first.isdigit():
         if is_stamp(text):
-            return _Part(_What.STAMP, text)
+            return _LogLine(_What.STAMP, text)
         if _WRITTEN.fullmatch(text):
-            return _Part(_What.WRITTEN, text)
+            return _LogLine(_What.WRITTEN, text)
         if _CPU.fullmatch(text):
-            return _Part(_What.CPU, text)
+            return _LogLine(_What.CPU, text)
     place = place_of(text)
-    return None if place is None else _Part(_What.FRAME, text, place=place)
+    return None if place is None else _LogLine(_What.FRAME, text, place=place)
 
 
-_known_part = lru_cache(CACHED_MAX)(_part)
+_known_line = lru_cache(CACHED_MAX)(_read_line)
 
 
-def _part_of(text: str) -> _Part | None:
-    return _known_part(text) if len(text) <= CACHED_LENGTH_MAX else _part(text)
+def _line_of(text: str) -> _LogLine | None:
+    return _known_line(text) if len(text) <= CACHED_LENGTH_MAX else _read_line(text)
 
 
 class _Record:
@@ -109,23 +109,23 @@ class _Record:
         self.is_apart = False
         """A blank line ended the last stack."""
 
-    def begins_anew(self, part: _Part) -> bool:
+    def begins_anew(self, line: _LogLine) -> bool:
         """Whether the line is the first of another record."""
-        return part.what is _What.HEAD or (part.what is _What.FIELD and part.key in self.fields)
+        return line.what is _What.HEAD or (line.what is _What.FIELD and line.key in self.fields)
 
-    def takes(self, part: _Part) -> bool:
+    def takes(self, line: _LogLine) -> bool:
         """Whether the line belongs to the record."""
-        if part.what is _What.FRAME or part.what is _What.STAMP:  # most are
-            return self.key == "stack" and self._takes_stack(part)
-        if part.what is _What.FIELD:
-            self._take_field(part.key, part.text)
-        elif part.what is _What.WRITTEN:
-            found = _WRITTEN.fullmatch(part.text)
+        if line.what is _What.FRAME or line.what is _What.STAMP:  # most are
+            return self.key == "stack" and self._takes_stack(line)
+        if line.what is _What.FIELD:
+            self._take_field(line.key, line.text)
+        elif line.what is _What.WRITTEN:
+            found = _WRITTEN.fullmatch(line.text)
             self.written_ns = None if found is None else local_ns(*map(int, found.groups()))
-        elif part.what is _What.CPU:
+        elif line.what is _What.CPU:
             if self.key != "cpu-rate":
                 return False
-            self.cpu.append(part.text)
+            self.cpu.append(line.text)
         return True
 
     def _take_field(self, key: str, value: str) -> None:
@@ -134,22 +134,22 @@ class _Record:
         if key == "cpu-rate":
             self.cpu.append(value)
         elif key == "stack":
-            part = _part_of(value)
-            if part is None or not self._takes_stack(part):
+            line = _line_of(value)
+            if line is None or not self._takes_stack(line):
                 self.stacks.append(("", []))
 
-    def _takes_stack(self, part: _Part) -> bool:
-        if part.what is _What.STAMP:
-            self.stacks.append((part.text, []))
+    def _takes_stack(self, line: _LogLine) -> bool:
+        if line.what is _What.STAMP:
+            self.stacks.append((line.text, []))
             self.is_apart = False
             return True
-        if part.place is None:
+        if line.place is None:
             return False
         if not self.stacks or (self.is_apart and self.stacks[-1][1]):
             self.stacks.append(("", []))
         self.is_apart = False
         if len(self.stacks) <= _STACKS_MAX and len(self.stacks[-1][1]) < _FRAMES_MAX:
-            self.stacks[-1][1].append(part.place)
+            self.stacks[-1][1].append(line.place)
         return True
 
 
@@ -166,13 +166,13 @@ class BlockCanaryImporter:
             if not text:
                 record.is_apart = True
                 continue
-            part = _part_of(text)
-            if part is None:
+            line = _line_of(text)
+            if line is None:
                 continue
-            if record.begins_anew(part):
+            if record.begins_anew(line):
                 yield from _blocked(record, near_wall_ns)
                 record = _Record()
-            if record.takes(part):
+            if record.takes(line):
                 record.numbers.append(number)
         yield from _blocked(record, near_wall_ns)
 

@@ -141,7 +141,7 @@ def text_of(name: str, data: bytes) -> Iterator[Text]:
         return
     else:
         text = data.decode("utf-8-sig", "replace")
-    lines = re.split(r"\r\n|\n|\r", text, maxsplit=LINES_MAX)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n", LINES_MAX)
     yield Text(name, [line[:LINE_MAX] for line in lines])
 
 

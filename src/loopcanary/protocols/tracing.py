@@ -194,3 +194,20 @@ class Traces(Protocol):
 
     def figures(self) -> TraceFigures:
         """The figures as they are now. Any thread."""
+
+
+class ImportWait(Protocol):
+    """Calls back when a module has been imported."""
+
+    def start(self) -> None:
+        """Waits, or calls back now."""
+
+    def cancel(self) -> None:
+        """Waits no more."""
+
+
+class AwaitImport(Protocol):
+    """Makes an ImportWait."""
+
+    def __call__(self, names: Sequence[str], after: Callable[[], object], /) -> ImportWait:
+        """`after`: called once, on the importing thread, when the first of the modules is there."""

@@ -9,6 +9,7 @@ from loopcanary import diagnosis
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
 from loopcanary.diagnosis.code.sources import as_written
 from loopcanary.model import Config
+from loopcanary.probes import ImportWatch
 from loopcanary.tracers.locks import fitting
 from loopcanary.tracers.locks.tracer import LockTracer
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def lock_tracer(config: Config) -> LockTracer:
     """Made, and not yet started."""
     owners = Ownership(diagnosis.CodePaths.capture(), config.concern)
-    return LockTracer(lambda file: owners.of(file) is Owner.OWN)
+    return LockTracer(lambda file: owners.of(file) is Owner.OWN, ImportWatch)
 
 
 def fitted_deadlock(issue: Deadlock, session: Session) -> Deadlock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from loopcanary.tracers.locks.hooks import Primitive
+from loopcanary.tracers.locks.primitives import Primitive
 from loopcanary.tracers.locks.tasks import TaskView
 
 Views = Mapping[int, TaskView]

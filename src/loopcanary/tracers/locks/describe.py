@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
 from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskWait
 from loopcanary.model.stack_frame import StackFrame
-from loopcanary.tracers.locks.hooks import ACQUIRES, HOOKS_FILE, Primitive
+from loopcanary.tracers.locks.hooks import HOOKS_FILE
+from loopcanary.tracers.locks.primitives import ACQUIRES, FOLDERS, Primitive, inside
 from loopcanary.tracers.locks.tasks import TaskView, frames
 from loopcanary.tracers.locks.watch import Cycle, Leak
 from loopcanary.tracers.places import Owns, frames_of
 
 _FRAMES_MAX = 20
-_ASYNCIO = asyncio.__file__.rpartition("__init__")[0]
 _PLUMBING = (HOOKS_FILE, contextlib.__file__)
 _IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
+_OUTSIDE = "Wait for the task when the lock has been released: it needs the lock to end"
 _WAITED_FOR = "A task that is waited for must not wait for the one that waits"
 _BLOCK = "Use `async with`: it releases also where the code between raises, is cancelled or returns"
 _TWICE = "It is not reentrant: call what needs it before it is acquired, or leave it to the caller"
@@ -38,16 +38,23 @@ def deadlock(cycle: Cycle, began_wall_ns: int, loop: Any, owns: Owns) -> Deadloc
                 frames=stack(view, owns),
             )
         )
-    is_own = len(views) == 1
-    by_locks = any(view.lock is not None for view in views)
     return Deadlock(
         began_wall_ns=began_wall_ns,
         duration_ns=cycle.waited_ns,
         loop=loop_kind(loop),
         cycle=tuple(waits),
         waiting=cycle.waiting,
-        advice=(_TWICE if is_own else _IN_TURN) if by_locks else _WAITED_FOR,
+        advice=_advice(views),
     )
+
+
+def _advice(cycle: Sequence[TaskView]) -> str:
+    for_locks = sum(view.lock is not None for view in cycle)
+    if not for_locks:
+        return _WAITED_FOR
+    if for_locks < len(cycle):
+        return _OUTSIDE
+    return _TWICE if len(cycle) == 1 else _IN_TURN
 
 
 def lock_leak(leak: Leak, began_wall_ns: int, loop: Any, owns: Owns) -> LockLeak:
@@ -96,14 +103,14 @@ def lock_words(lock: Primitive, views: Iterable[TaskView]) -> str:
 
 def _name_in(frame: FrameType, lock: Primitive) -> str | None:
     for name, value in frame.f_locals.items():
-        if value is lock:
+        if inside(value) is lock:
             return name
         attributes = value.__dict__ if type(value).__dict__.get("__dict__") is not None else None
         if type(attributes) is dict:
-            for attribute, inside in tuple(attributes.items()):
-                if inside is lock:
+            for attribute, held in tuple(attributes.items()):
+                if inside(held) is lock:
                     return f"{type(value).__name__}.{attribute}"
-    return next((name for name, value in tuple(frame.f_globals.items()) if value is lock), None)
+    return next((name for name, value in tuple(frame.f_globals.items()) if inside(value) is lock), None)
 
 
 def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
@@ -118,4 +125,4 @@ def _stack(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[Stack
 
 def _is_plumbing(code: CodeType) -> bool:
     file = code.co_filename
-    return code in ACQUIRES or file in _PLUMBING or file.startswith(_ASYNCIO)
+    return code in ACQUIRES or file in _PLUMBING or file.startswith(tuple(FOLDERS))

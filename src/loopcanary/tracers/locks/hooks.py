@@ -1,4 +1,5 @@
-"""What is put into asyncio's locks: a word when one has to be waited for, and a note of each `acquire()`.
+"""What is put into the locks of asyncio and anyio: a word when one has to be waited for, and a note of each
+`acquire()`.
 
 `async with lock` needs no note: while its block runs, the lock's `__aexit__` lies on the coroutine's value
 stack, where `tasks` finds it.
@@ -12,18 +13,15 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from types import CodeType
 from typing import Any
 
+from loopcanary.tracers.locks.primitives import Primitive, is_taken, know_anyio
 from loopcanary.tracers.places import Places, noted
 
-Primitive = asyncio.Lock | asyncio.Semaphore
 PLAIN: tuple[type[Any], ...] = (asyncio.Lock, asyncio.Semaphore, asyncio.BoundedSemaphore)
 """Of other classes below these the program may have changed what acquires."""
 _UNCHANGED = PLAIN[:2]
 """Those that do not change what releases."""
-ACQUIRES: frozenset[CodeType] = frozenset((asyncio.Lock.acquire.__code__, asyncio.Semaphore.acquire.__code__))
-"""The code that waits."""
 HOOKS_FILE = __file__
 _NOTES_MAX = 64
 
@@ -38,7 +36,7 @@ class Acquisition:
 
 
 class LockHooks:
-    """The hooks in asyncio's classes. They stay callable when they are taken out: the program may have kept
+    """The hooks in the classes. They stay callable when they are taken out: the program may have kept
     one, as each Condition does."""
 
     def __init__(
@@ -67,6 +65,15 @@ class LockHooks:
             self._set(kind, "__aenter__", wraps(enter)(entering(acquire, enter)))
             self._set(kind, "__aexit__", wraps(kind.__aexit__)(_leaving(release)))
 
+    def put_in_anyio(self, backend: Any) -> None:
+        """When the program has loaded it. Any thread."""
+        for kind in know_anyio(backend):
+            acquire, enter = kind.acquire, kind.__aenter__
+            self._set(kind, "acquire", self._noting(acquire))
+            self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
+            self._set(kind, "release", self._releasing(kind.release))
+            self._set(kind, "__aenter__", wraps(enter)(self._entering_anyio(kind, acquire, enter)))
+
     def take_out(self) -> None:
         """Any thread. What the program has put over a hook stays."""
         self._is_on = False
@@ -86,7 +93,7 @@ class LockHooks:
     def _noting(self, original: Any) -> Any:
         @wraps(original)
         async def acquire(lock: Any) -> Any:
-            if self._is_on and lock.locked():
+            if self._is_on and is_taken(lock):
                 self._tell(self._contended, lock)
             result = await original(lock)
             if self._is_on:
@@ -94,6 +101,16 @@ class LockHooks:
             return result
 
         return acquire
+
+    def _noting_at_once(self, original: Any) -> Any:
+        @wraps(original)
+        def acquire_nowait(lock: Any) -> Any:
+            result = original(lock)
+            if self._is_on:
+                self._tell(self._note, lock)
+            return result
+
+        return acquire_nowait
 
     def _releasing(self, original: Any) -> Any:
         @wraps(original)
@@ -125,6 +142,18 @@ class LockHooks:
             if type(self_) not in PLAIN:
                 return original(self_)
             if not self_._value:
+                self._tell(self._contended, self_)
+            return acquire(self_)
+
+        return __aenter__
+
+    def _entering_anyio(self, kind: Any, acquire: Any, original: Any) -> Any:
+        """As of asyncio's; `as` gives None here, too."""
+
+        def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
+            if type(self_) is not kind:
+                return original(self_)
+            if is_taken(self_):
                 self._tell(self._contended, self_)
             return acquire(self_)
 

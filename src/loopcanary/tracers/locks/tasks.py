@@ -23,7 +23,8 @@ from types import (
 )
 from typing import Any
 
-from loopcanary.tracers.locks.hooks import ACQUIRES, HOOKS_FILE, Primitive
+from loopcanary.tracers.locks.hooks import HOOKS_FILE
+from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, Primitive, inside, is_primitive
 
 _DEPTH_MAX = 200
 _ATTRIBUTES_MAX = 1_000
@@ -31,7 +32,6 @@ _OPAQUE = frozenset((ModuleType, FunctionType, CodeType, type, str, int, float, 
 _NESTED_MAX = 5
 _EXIT = "__aexit__"
 _CONDITION_WAIT = asyncio.Condition.wait.__code__
-_GROUP_EXIT = asyncio.TaskGroup.__aexit__.__code__
 _WAIT = asyncio.tasks._wait.__code__  # type: ignore[attr-defined]
 _WAIT_FOR = asyncio.wait_for.__code__
 _GATHERING = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]
@@ -122,10 +122,10 @@ def releases(callback: Any, lock: Primitive) -> bool:
 
 
 def _has(one: Any, lock: Primitive) -> bool:
-    for inside in gc.get_referents(one):
-        if inside is lock:
+    for held in gc.get_referents(one):
+        if held is lock:
             return True
-        if type(inside) is dict and len(inside) < _ATTRIBUTES_MAX and any(v is lock for v in inside.values()):
+        if type(held) is dict and len(held) < _ATTRIBUTES_MAX and any(v is lock for v in held.values()):
             return True
     return False
 
@@ -140,7 +140,7 @@ def _waits(
         if code is _WAIT:
             is_all = _local(one, "return_when") == asyncio.ALL_COMPLETED
             return None, _open(_local(one, "fs")) if is_all else ()
-        if code is _GROUP_EXIT:
+        if code in GROUP_EXITS:
             return None, _open(_local(one, "self")._tasks)
         if code is _WAIT_FOR and isinstance(inner := _local(one, "fut"), asyncio.Future):
             return None, _open((inner,))
@@ -188,8 +188,8 @@ def _entered(coroutine: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
 
 def _exits(manager: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
     """Locks that are released when this context manager is left."""
-    if isinstance(manager, (asyncio.Lock, asyncio.Semaphore)):
-        yield manager
+    if is_primitive(lock := inside(manager)):
+        yield lock
     elif isinstance(manager, asyncio.Condition):
         yield manager._lock  # type: ignore[attr-defined]
     elif depth and isinstance(manager, AsyncExitStack):

@@ -1,16 +1,19 @@
-"""The tracer of locks between tasks of asyncio."""
+"""The tracer of locks between tasks of asyncio, its own and anyio's."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from loopcanary.protocols.plugins import TracerPort
+from loopcanary.protocols.tracing import AwaitImport
 from loopcanary.tracers.locks import describe
-from loopcanary.tracers.locks.hooks import LockHooks, Primitive
+from loopcanary.tracers.locks.hooks import LockHooks
+from loopcanary.tracers.locks.primitives import ANYIO, Primitive
 from loopcanary.tracers.locks.watch import Cycle, Leak, LoopWatch
 
 
@@ -19,9 +22,16 @@ class LockTracer:
 
     name = "locks"
 
-    def __init__(self, owns: Callable[[str], bool], *, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(
+        self,
+        owns: Callable[[str], bool],
+        await_import: AwaitImport,
+        *,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         """`owns`: whether a file is the program's own code; called on loops' threads."""
         self._owns = owns
+        self._anyio = await_import((ANYIO,), lambda: self._contain(self._put_in_anyio))
         self._now_ns = now_ns
         self._watches: weakref.WeakKeyDictionary[Any, LoopWatch] = weakref.WeakKeyDictionary()
 
@@ -33,9 +43,11 @@ class LockTracer:
     def start(self) -> None:
         """See protocols.plugins.Tracer."""
         self._hooks.put_in()
+        self._anyio.start()
 
     def stop(self) -> None:
         """See protocols.plugins.Tracer."""
+        self._anyio.cancel()
         self._hooks.take_out()
         for watch in tuple(self._watches.values()):
             watch.stop()
@@ -49,6 +61,9 @@ class LockTracer:
         """See watch.LockReceiver."""
         began_wall_ns = time.time_ns() - leak.waited_ns
         self._desk.report(describe.lock_leak(leak, began_wall_ns, loop, self._owns))
+
+    def _put_in_anyio(self) -> None:
+        self._hooks.put_in_anyio(sys.modules[ANYIO])
 
     def _contended(self, lock: Primitive) -> None:
         loop = asyncio.get_running_loop()

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, stuck
-from loopcanary.tracers.locks.hooks import Acquisition, Primitive
+from loopcanary.tracers.locks.hooks import Acquisition
+from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owner
 from loopcanary.tracers.locks.tasks import TaskView, knows, releases, view_of
 
 EVERY_S = 1.0
@@ -153,7 +154,7 @@ class LoopWatch:
     def _cycles(
         self, views: dict[int, TaskView], entered: dict[int, list[int]], suspects: list[Queue]
     ) -> Iterator[None]:
-        waits = stuck(views, lambda lock: entered.get(id(lock)) or self._by_note(lock, views))
+        waits = stuck(views, lambda lock: _holders(lock, views, entered) or self._by_note(lock, views))
         yield
         for cycle in cycles(waits, lambda task: (views[task].task.get_name(), task)):
             members = tuple(views[task] for task in cycle)
@@ -169,7 +170,7 @@ class LoopWatch:
         """The task that called `acquire()`. Of a semaphore any task may give a permit back, and one that
         waits for the lock itself may wait for another one to release it: neither is said to hold it."""
         notes = self.notes(lock)
-        task = notes[-1].task() if notes and isinstance(lock, asyncio.Lock) else None
+        task = notes[-1].task() if notes and is_lock(lock) else None
         view = None if task is None else views.get(id(task))
         return [] if view is None or view.lock is lock else [id(task)]
 
@@ -177,24 +178,25 @@ class LoopWatch:
         lock, now_ns = queue.lock(), self.now_ns()
         if lock is None or entered.get(id(lock)) or first_in_line(lock) is not queue.first:
             return
-        notes = self.notes(lock)
+        told, notes = owner(lock), self.notes(lock)
+        if told is not None and not told.done():
+            return
         waited_ns = now_ns - queue.since_ns
-        is_lock = isinstance(lock, asyncio.Lock)
-        if not notes or waited_ns < (LEAK_NS if is_lock else SEMAPHORE_LEAK_NS):
+        if not notes or waited_ns < (LEAK_NS if is_lock(lock) else SEMAPHORE_LEAK_NS):
             return
         alive = [task for note in notes if (task := note.task()) is not None and not task.done()]
         waiters = tuple(view for view in views.values() if view.lock is lock)
-        waits_itself = is_lock and any(view.task in alive for view in waiters)
+        waits_itself = is_lock(lock) and any(view.task in alive for view in waiters)
         if alive and not waits_itself:
             return
-        idle = held_up(views, lambda one: entered.get(id(one), ()), [id(view.task) for view in waiters])
+        idle = held_up(views, lambda one: _holders(one, views, entered), [id(view.task) for view in waiters])
         others = [view for task, view in views.items() if task not in idle]
         if self._is_passed_on(lock, others, has_ended=not alive):
             return
         note = notes[-1]
         if id(note) not in self._told:
             self._told.add(id(note))
-            order = {id(future): place for place, future in enumerate(lock._waiters or ())}
+            order = {id(future): place for place, future in enumerate(in_line(lock))}
             waiters = tuple(sorted(waiters, key=lambda view: order.get(id(view.future), len(order))))
             self.found.leak(self.loop(), Leak(lock, note, not alive, waiters, waited_ns))
 
@@ -207,17 +209,26 @@ class LoopWatch:
         at_ends = [one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ()]
         if any(releases(callback, lock) for callback in (*timers, *at_ends)):
             return True
-        if has_ended and isinstance(lock, asyncio.Lock):
+        if has_ended and is_lock(lock):
             return False
         return any(knows(view.task, lock) for view in others)
 
 
+def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, list[int]]) -> list[int]:
+    """Ids of the tasks of which the lock says so, or that have entered it by `async with`."""
+    told = owner(lock)
+    if told is None:
+        return entered.get(id(lock), [])
+    view = views.get(id(told))
+    # It may have been given the lock just now, and not have run since.
+    return [] if view is None or view.lock is lock else [id(told)]
+
+
 def first_in_line(lock: Primitive) -> Any:
     """The future of the first task that waits for it; None: none does, or it can be had."""
-    if not lock.locked():
+    if not is_taken(lock):
         return None
-    waiters = lock._waiters
-    return next((one for one in tuple(waiters or ()) if not one.done()), None)
+    return next((one for one in in_line(lock) if not one.done()), None)
 
 
 def _is_unchanged(view: TaskView) -> bool:

@@ -5,26 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from loopcanary.model.issues.windows import BlockedWindow
 from loopcanary.protocols.plugins import TracerPort
+from loopcanary.protocols.tracing import AwaitImport, ImportWait
 from loopcanary.tracers.places import Owns, frames_of
 from loopcanary.tracers.windows import qt, tk
 from loopcanary.tracers.windows.hooks import Hooks
 from loopcanary.tracers.windows.watch import LeftOn, WindowWatch
 
 _TOOLKITS: tuple[tuple[Sequence[str], Any], ...] = ((qt.AWAITS, qt.QtStates), (tk.AWAITS, tk.TkStates))
-
-
-class ImportWait(Protocol):
-    """Calls back when a module has been imported."""
-
-    def start(self) -> None:
-        """Waits, or calls back now."""
-
-    def cancel(self) -> None:
-        """Waits no more."""
 
 
 class WindowTracer:
@@ -36,11 +27,10 @@ class WindowTracer:
         self,
         limit_ns: int,
         owns: Owns,
-        await_import: Callable[[Sequence[str], Callable[[], object]], ImportWait],
+        await_import: AwaitImport,
         *,
         now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        """`await_import`: of the first of these modules."""
         self._limit_ns = limit_ns
         self._owns = owns
         self._await_import = await_import
