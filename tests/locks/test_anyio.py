@@ -14,7 +14,7 @@ from loopcanary.tracers.locks.hooks import LockHooks
 from .stories import reported
 
 OF_THE_MODULE = anyio.Lock(), anyio.Lock()
-PERMITS_OF_THE_MODULE = anyio.Semaphore(1)
+PERMITS_OF_THE_MODULE, OTHER_PERMITS = anyio.Semaphore(1), anyio.Semaphore(1)
 
 
 class Bank:
@@ -70,6 +70,23 @@ async def a_semaphore_made_before_the_loop():
     await both(PERMITS_OF_THE_MODULE, anyio.Lock())
 
 
+async def semaphores_made_before_the_loop():
+    await both(PERMITS_OF_THE_MODULE, OTHER_PERMITS)
+
+
+async def semaphores_by_acquire():
+    one, other = PERMITS_OF_THE_MODULE, anyio.Semaphore(1)
+
+    async def takes(first, second):
+        async with first:
+            await anyio.sleep(0.1)
+            await second.acquire()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(takes, one, other, name="pay")
+        group.start_soon(takes, other, one, name="refund")
+
+
 async def one_of_asyncio():
     await both(anyio.Lock(), asyncio.Lock())
 
@@ -99,6 +116,8 @@ async def a_conditions_lock():
         made_before_the_loop,
         semaphores,
         a_semaphore_made_before_the_loop,
+        semaphores_made_before_the_loop,
+        semaphores_by_acquire,
         one_of_asyncio,
         by_acquire,
         a_conditions_lock,

@@ -11,7 +11,7 @@ from typing import Any
 from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskWait
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.tracers.locks.hooks import HOOKS_FILE
-from loopcanary.tracers.locks.primitives import ACQUIRES, FOLDERS, Primitive, inside
+from loopcanary.tracers.locks.primitives import ACQUIRES, Primitive, inside, is_plumbing
 from loopcanary.tracers.locks.tasks import TaskView, frames
 from loopcanary.tracers.locks.watch import Cycle, Leak
 from loopcanary.tracers.places import Owns, frames_of
@@ -124,5 +124,4 @@ def _stack(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[Stack
 
 
 def _is_plumbing(code: CodeType) -> bool:
-    file = code.co_filename
-    return code in ACQUIRES or file in _PLUMBING or file.startswith(tuple(FOLDERS))
+    return code in ACQUIRES or code.co_filename in _PLUMBING or is_plumbing(code)

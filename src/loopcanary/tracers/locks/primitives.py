@@ -51,6 +51,11 @@ def know_anyio(backend: Any) -> tuple[type[Any], ...]:
     return kinds
 
 
+def is_plumbing(code: CodeType) -> bool:
+    """Whether it is code of asyncio or anyio."""
+    return code.co_filename.startswith(tuple(FOLDERS))
+
+
 def is_primitive(one: Any) -> bool:
     """Whether it is one of them."""
     return isinstance(one, (asyncio.Lock, asyncio.Semaphore, *_anyio.locks, *_anyio.semaphores))

@@ -24,7 +24,14 @@ from types import (
 from typing import Any
 
 from loopcanary.tracers.locks.hooks import HOOKS_FILE
-from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, Primitive, inside, is_primitive
+from loopcanary.tracers.locks.primitives import (
+    ACQUIRES,
+    GROUP_EXITS,
+    Primitive,
+    inside,
+    is_plumbing,
+    is_primitive,
+)
 
 _DEPTH_MAX = 200
 _ATTRIBUTES_MAX = 1_000
@@ -152,10 +159,12 @@ def _waits(
 
 def _is_entering(chain: list[Any]) -> bool:
     """Whether it waits for a lock at an `async with`, and not in a call of `acquire()`."""
-    outer = [code for one in chain if (code := _code(one)) not in ACQUIRES]
-    if outer and outer[-1] is not None and outer[-1].co_filename == HOOKS_FILE:
-        return len(outer) > 1 and outer[-2] is not None and outer[-2].co_name == "__aenter__"
-    return True
+    codes = [code for one in chain if (code := _code(one)) is not None and code not in ACQUIRES]
+    if not codes or codes[-1].co_filename != HOOKS_FILE:
+        return True
+    # Between the call and our hook may lie what asyncio and anyio have around it.
+    caller = next((n for n in range(len(codes) - 2, -1, -1) if not is_plumbing(codes[n])), 0)
+    return any(code.co_name == "__aenter__" for code in codes[caller:])
 
 
 def _open(futures: Any) -> tuple[asyncio.Future[Any], ...]:
