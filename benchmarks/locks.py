@@ -17,8 +17,8 @@ from anyio._backends import _asyncio
 from harness import table
 from harness.table import Ratio
 
+from loopcanary.tracers.locks.asyncio_tasks import view_of
 from loopcanary.tracers.locks.hooks import LockHooks
-from loopcanary.tracers.locks.tasks import view_of
 
 PAIRS = 9
 TIMES = 100_000

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import anyio
+import anyio.from_thread
 import anyio.lowlevel
 import pytest
 from anyio._backends import _asyncio as backend
@@ -15,6 +17,8 @@ from .stories import reported
 
 OF_THE_MODULE = anyio.Lock(), anyio.Lock()
 PERMITS_OF_THE_MODULE, OTHER_PERMITS = anyio.Semaphore(1), anyio.Semaphore(1)
+
+LIMITER_OF_THE_MODULE = anyio.CapacityLimiter(1)
 
 
 class Bank:
@@ -87,6 +91,10 @@ async def semaphores_by_acquire():
         group.start_soon(takes, other, one, name="refund")
 
 
+async def limiters():
+    await both(LIMITER_OF_THE_MODULE, anyio.CapacityLimiter(1))
+
+
 async def one_of_asyncio():
     await both(anyio.Lock(), asyncio.Lock())
 
@@ -118,6 +126,7 @@ async def a_conditions_lock():
         a_semaphore_made_before_the_loop,
         semaphores_made_before_the_loop,
         semaphores_by_acquire,
+        limiters,
         one_of_asyncio,
         by_acquire,
         a_conditions_lock,
@@ -231,6 +240,17 @@ async def a_slow_holder():
         group.start_soon(works)
 
 
+async def a_limiter_of_threads():
+    limiter = anyio.CapacityLimiter(1)
+
+    def sleeps():
+        anyio.from_thread.run(anyio.sleep, 25)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            group.start_soon(partial(anyio.to_thread.run_sync, sleeps, limiter=limiter))
+
+
 async def a_condition_without_news():
     condition = anyio.Condition()
 
@@ -257,7 +277,14 @@ async def a_permit_that_another_task_gives_back():
 
 
 @pytest.mark.parametrize(
-    "story", [a_busy_lock, a_slow_holder, a_condition_without_news, a_permit_that_another_task_gives_back]
+    "story",
+    [
+        a_busy_lock,
+        a_slow_holder,
+        a_limiter_of_threads,
+        a_condition_without_news,
+        a_permit_that_another_task_gives_back,
+    ],
 )
 def test_what_gets_on_is_not_reported(story):
     assert reported(story) == []

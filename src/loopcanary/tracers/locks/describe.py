@@ -6,18 +6,16 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import CodeType, FrameType
-from typing import Any
 
 from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskWait
 from loopcanary.model.stack_frame import StackFrame
-from loopcanary.tracers.locks.hooks import HOOKS_FILE
+from loopcanary.tracers.locks.coroutines import frames
 from loopcanary.tracers.locks.primitives import ACQUIRES, Primitive, inside, is_plumbing
-from loopcanary.tracers.locks.tasks import TaskView, frames
+from loopcanary.tracers.locks.tasks import TaskView
 from loopcanary.tracers.locks.watch import Cycle, Leak
 from loopcanary.tracers.places import Owns, frames_of
 
 _FRAMES_MAX = 20
-_PLUMBING = (HOOKS_FILE, contextlib.__file__)
 _IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
 _OUTSIDE = "Wait for the task when the lock has been released: it needs the lock to end"
 _WAITED_FOR = "A task that is waited for must not wait for the one that waits"
@@ -25,14 +23,14 @@ _BLOCK = "Use `async with`: it releases also where the code between raises, is c
 _TWICE = "It is not reentrant: call what needs it before it is acquired, or leave it to the caller"
 
 
-def deadlock(cycle: Cycle, began_wall_ns: int, loop: Any, owns: Owns) -> Deadlock:
+def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns) -> Deadlock:
     """The issue of a cycle."""
     views = cycle.views
     waits = []
     for view, before, after in zip(views, (views[-1], *views), (*views[1:], views[0]), strict=False):
         waits.append(
             TaskWait(
-                task=view.task.get_name(),
+                task=view.name,
                 waits_for=_waited(view, after),
                 holds=None if before.lock is None else lock_words(before.lock, [before, view]),
                 frames=stack(view, owns),
@@ -41,7 +39,7 @@ def deadlock(cycle: Cycle, began_wall_ns: int, loop: Any, owns: Owns) -> Deadloc
     return Deadlock(
         began_wall_ns=began_wall_ns,
         duration_ns=cycle.waited_ns,
-        loop=loop_kind(loop),
+        loop=loop,
         cycle=tuple(waits),
         waiting=cycle.waiting,
         advice=_advice(views),
@@ -57,19 +55,19 @@ def _advice(cycle: Sequence[TaskView]) -> str:
     return _TWICE if len(cycle) == 1 else _IN_TURN
 
 
-def lock_leak(leak: Leak, began_wall_ns: int, loop: Any, owns: Owns) -> LockLeak:
+def lock_leak(leak: Leak, began_wall_ns: int, loop: str, owns: Owns) -> LockLeak:
     """The issue of a lock that was not released."""
     return LockLeak(
         began_wall_ns=began_wall_ns,
         duration_ns=leak.waited_ns,
-        loop=loop_kind(loop),
+        loop=loop,
         primitive=lock_words(leak.lock, leak.waiters),
         acquired_by=leak.note.name,
         has_ended=leak.has_ended,
         acquired=tuple(_stack(leak.note.frames, owns)),
         waiters=tuple(
             TaskWait(
-                task=view.task.get_name(),
+                task=view.name,
                 waits_for=lock_words(leak.lock, [view]),
                 frames=stack(view, owns),
             )
@@ -80,22 +78,17 @@ def lock_leak(leak: Leak, began_wall_ns: int, loop: Any, owns: Owns) -> LockLeak
     )
 
 
-def loop_kind(loop: Any) -> str:
-    """As lanes call it."""
-    return "uvloop" if type(loop).__module__.partition(".")[0] == "uvloop" else "asyncio"
-
-
 def _waited(view: TaskView, after: TaskView) -> str:
     if view.lock is not None:
         return lock_words(view.lock, [view, after])
-    return "itself" if after is view else f"the task {after.task.get_name()}"
+    return "itself" if after is view else f"the task {after.name}"
 
 
 def lock_words(lock: Primitive, views: Iterable[TaskView]) -> str:
     """`Lock 'Bank.accounts'`: by the first name that one of the tasks' frames has for it."""
     kind = type(lock).__name__
     for view in views:
-        for frame in frames(view.task):
+        for frame in frames(view.coroutine):
             if not _is_plumbing(frame.f_code) and (name := _name_in(frame, lock)) is not None:
                 return f"{kind} '{name}'"
     return kind
@@ -115,7 +108,7 @@ def _name_in(frame: FrameType, lock: Primitive) -> str | None:
 
 def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
     """Where the task waits, without what asyncio does there."""
-    return tuple(_stack(((frame.f_code, frame.f_lineno or 0) for frame in frames(view.task)), owns))
+    return tuple(_stack(((frame.f_code, frame.f_lineno or 0) for frame in frames(view.coroutine)), owns))
 
 
 def _stack(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[StackFrame]:
@@ -124,4 +117,4 @@ def _stack(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[Stack
 
 
 def _is_plumbing(code: CodeType) -> bool:
-    return code in ACQUIRES or code.co_filename in _PLUMBING or is_plumbing(code)
+    return code in ACQUIRES or code.co_filename == contextlib.__file__ or is_plumbing(code)

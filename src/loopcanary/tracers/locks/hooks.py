@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from loopcanary.tracers.locks.primitives import Primitive, is_taken, know_anyio
+from loopcanary.tracers.locks.primitives import FOLDERS, Primitive, is_taken, know_anyio, know_trio
 from loopcanary.tracers.places import Places, noted
 
 PLAIN: tuple[type[Any], ...] = (asyncio.Lock, asyncio.Semaphore, asyncio.BoundedSemaphore)
 """Of other classes below these the program may have changed what acquires."""
 _UNCHANGED = PLAIN[:2]
 """Those that do not change what releases."""
-HOOKS_FILE = __file__
+FOLDERS.append(__file__)
 _NOTES_MAX = 64
 
 
@@ -67,12 +67,22 @@ class LockHooks:
 
     def put_in_anyio(self, backend: Any) -> None:
         """When the program has loaded it. Any thread."""
-        for kind in know_anyio(backend):
+        if not know_anyio(backend):
+            return
+        limiter, name = backend.CapacityLimiter, "acquire_on_behalf_of"
+        self._set(limiter, name, self._telling(getattr(limiter, name), self._contended))
+        for kind in (backend.Lock, backend.Semaphore):
             acquire, enter = kind.acquire, kind.__aenter__
             self._set(kind, "acquire", self._noting(acquire))
             self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
             self._set(kind, "release", self._releasing(kind.release))
             self._set(kind, "__aenter__", wraps(enter)(self._entering_anyio(kind, acquire, enter)))
+
+    def put_in_trio(self, sync: Any, contended: Callable[[Primitive], object]) -> None:
+        """When the program has loaded it. Any thread. `contended`: as that of asyncio; acquisitions are not
+        noted: a lock knows its task, and trio wakes those in line when that ends."""
+        for kind, name in know_trio(sync):
+            self._set(kind, name, self._telling(getattr(kind, name), contended))
 
     def take_out(self) -> None:
         """Any thread. What the program has put over a hook stays."""
@@ -158,6 +168,15 @@ class LockHooks:
             return acquire(self_)
 
         return __aenter__
+
+    def _telling(self, original: Any, contended: Callable[[Primitive], object]) -> Any:
+        @wraps(original)
+        def acquire(lock: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._is_on and is_taken(lock):
+                self._tell(contended, lock)
+            return original(lock, *args, **kwargs)
+
+        return acquire
 
     def _tell(self, call: Callable[[Primitive], object], lock: Primitive) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The tracer of locks between tasks of asyncio, its own and anyio's."""
+"""The tracer of locks between tasks of asyncio, anyio and trio."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 from loopcanary.protocols.plugins import TracerPort
 from loopcanary.protocols.tracing import AwaitImport
 from loopcanary.tracers.locks import describe
+from loopcanary.tracers.locks.asyncio_tasks import AsyncioTasks
 from loopcanary.tracers.locks.hooks import LockHooks
-from loopcanary.tracers.locks.primitives import ANYIO, Primitive
+from loopcanary.tracers.locks.primitives import ANYIO, TRIO, Primitive
+from loopcanary.tracers.locks.tasks import LoopTasks
 from loopcanary.tracers.locks.watch import Cycle, Leak, LoopWatch
 
 
@@ -31,7 +33,10 @@ class LockTracer:
     ) -> None:
         """`owns`: whether a file is the program's own code; called on loops' threads."""
         self._owns = owns
-        self._anyio = await_import((ANYIO,), lambda: self._contain(self._put_in_anyio))
+        self._waits = [
+            await_import((ANYIO,), lambda: self._contain(self._put_in_anyio)),
+            await_import((TRIO,), lambda: self._contain(self._put_in_trio)),
+        ]
         self._now_ns = now_ns
         self._watches: weakref.WeakKeyDictionary[Any, LoopWatch] = weakref.WeakKeyDictionary()
 
@@ -43,21 +48,23 @@ class LockTracer:
     def start(self) -> None:
         """See protocols.plugins.Tracer."""
         self._hooks.put_in()
-        self._anyio.start()
+        for wait in self._waits:
+            wait.start()
 
     def stop(self) -> None:
         """See protocols.plugins.Tracer."""
-        self._anyio.cancel()
+        for wait in self._waits:
+            wait.cancel()
         self._hooks.take_out()
         for watch in tuple(self._watches.values()):
             watch.stop()
 
-    def cycle(self, loop: Any, cycle: Cycle) -> None:
+    def cycle(self, loop: str, cycle: Cycle) -> None:
         """See watch.LockReceiver."""
         began_wall_ns = time.time_ns() - cycle.waited_ns
         self._desk.report(describe.deadlock(cycle, began_wall_ns, loop, self._owns))
 
-    def leak(self, loop: Any, leak: Leak) -> None:
+    def leak(self, loop: str, leak: Leak) -> None:
         """See watch.LockReceiver."""
         began_wall_ns = time.time_ns() - leak.waited_ns
         self._desk.report(describe.lock_leak(leak, began_wall_ns, loop, self._owns))
@@ -65,19 +72,30 @@ class LockTracer:
     def _put_in_anyio(self) -> None:
         self._hooks.put_in_anyio(sys.modules[ANYIO])
 
+    def _put_in_trio(self) -> None:
+        self._hooks.put_in_trio(sys.modules[TRIO], self._contended_in_trio)
+
     def _contended(self, lock: Primitive) -> None:
         loop = asyncio.get_running_loop()
+        self._watch_of(loop, lambda: AsyncioTasks(loop)).contended(lock)
+
+    def _contended_in_trio(self, lock: Primitive) -> None:
+        from loopcanary.tracers.locks.trio_tasks import TrioTasks, root
+
+        self._watch_of(root(), TrioTasks).contended(lock)
+
+    def _watch_of(self, loop: Any, tasks: Callable[[], LoopTasks]) -> LoopWatch:
+        """`loop`: a loop, or the outermost task of a run of trio. Its own thread."""
         watch = self._watches.get(loop)
         if watch is None:
-            watch = LoopWatch(
-                loop=weakref.ref(loop),
+            watch = self._watches[loop] = LoopWatch(
+                tasks=tasks(),
                 notes=self._hooks.notes,
                 found=self,
                 contain=self._contain,
                 now_ns=self._now_ns,
             )
-            self._watches[loop] = watch
-        watch.contended(lock)
+        return watch
 
     def _contain(self, call: Callable[[], object]) -> None:
         try:

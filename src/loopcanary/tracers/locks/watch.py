@@ -7,16 +7,16 @@ healthy, and nothing is acquired, queued or woken.
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from loopcanary.tracers.locks.coroutines import knows
 from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, stuck
 from loopcanary.tracers.locks.hooks import Acquisition
-from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owner
-from loopcanary.tracers.locks.tasks import TaskView, knows, releases, view_of
+from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owners
+from loopcanary.tracers.locks.tasks import LoopTasks, TaskView
 
 EVERY_S = 1.0
 SUSPECT_NS = 3_000_000_000
@@ -36,7 +36,7 @@ class Queue:
 
     lock: weakref.ref[Primitive]
     first: Any = None
-    """The future of the task that is first in line."""
+    """The mark of the task that is first in line."""
     since_ns: int = 0
     checks: int = 0
     examined: int = 0
@@ -67,10 +67,10 @@ class Leak:
 class LockReceiver(Protocol):
     """Gets what was found, on the loop's thread."""
 
-    def cycle(self, loop: Any, cycle: Cycle) -> None:
+    def cycle(self, loop: str, cycle: Cycle) -> None:
         """Once for the same tasks."""
 
-    def leak(self, loop: Any, leak: Leak) -> None:
+    def leak(self, loop: str, leak: Leak) -> None:
         """Once for the same acquisition."""
 
 
@@ -78,8 +78,7 @@ class LockReceiver(Protocol):
 class LoopWatch:
     """The locks of one loop. Its own thread only. What raises is the caller's to catch."""
 
-    loop: Callable[[], Any]
-    """A weak reference: the loop keeps its watch alive, and not the other way round."""
+    tasks: LoopTasks
     notes: Callable[[Primitive], tuple[Acquisition, ...]]
     found: LockReceiver
     contain: Callable[[Callable[[], object]], object]
@@ -87,22 +86,27 @@ class LoopWatch:
     now_ns: Callable[[], int]
     is_on: bool = True
     _queues: dict[int, Queue] = field(default_factory=dict)
-    _timer: Any = None
+    _is_asked: bool = False
+    """The loop will call `_tick`."""
     _told: set[object] = field(default_factory=set)
 
     def contended(self, lock: Primitive) -> None:
         """A task is about to wait for it."""
         if id(lock) not in self._queues:
             self._queues[id(lock)] = Queue(weakref.ref(lock))
-            if self._timer is None:
-                self._timer = self.loop().call_later(EVERY_S, self._tick)
+            self._ask()
 
     def stop(self) -> None:
         """Looks no more; a timer that is set does nothing. Any thread."""
         self.is_on = False
 
+    def _ask(self) -> None:
+        if not self._is_asked:
+            self._is_asked = True
+            self.tasks.call_later(EVERY_S, self._tick)
+
     def _tick(self) -> None:
-        self._timer = None
+        self._is_asked = False
         if self.is_on:
             self.contain(self._look)
 
@@ -112,7 +116,7 @@ class LoopWatch:
         if suspects:
             self._continue(self._examined(suspects))
         elif self._queues:
-            self._timer = self.loop().call_later(EVERY_S, self._tick)
+            self._ask()
 
     def _is_suspect(self, queue: Queue, now_ns: int) -> bool:
         lock = queue.lock()
@@ -135,15 +139,15 @@ class LoopWatch:
         until_ns = self.now_ns() + _SLICE_NS
         for _ in work:
             if self.now_ns() >= until_ns:
-                self.loop().call_soon(self.contain, lambda: self._continue(work))
+                self.tasks.call_later(0, lambda: self.contain(lambda: self._continue(work)))
                 return
         if self.is_on and self._queues:
-            self._timer = self.loop().call_later(EVERY_S, self._tick)
+            self._ask()
 
     def _examined(self, suspects: list[Queue]) -> Iterator[None]:
         views: dict[int, TaskView] = {}
-        for task in asyncio.all_tasks(self.loop()):
-            views[id(task)] = view_of(task)
+        for task in self.tasks.all():
+            views[id(task)] = self.tasks.view(task)
             yield
         entered = holders_by_block(views)
         yield from self._cycles(views, entered, suspects)
@@ -156,15 +160,19 @@ class LoopWatch:
     ) -> Iterator[None]:
         waits = stuck(views, lambda lock: _holders(lock, views, entered) or self._by_note(lock, views))
         yield
-        for cycle in cycles(waits, lambda task: (views[task].task.get_name(), task)):
+        for cycle in cycles(waits, lambda task: (views[task].name, task)):
             members = tuple(views[task] for task in cycle)
-            key = frozenset(id(one.future) for one in members)
-            if key not in self._told and all(map(_is_unchanged, members)):
+            key = frozenset(id(one.mark) for one in members)
+            if key not in self._told and all(map(self._is_unchanged, members)):
                 self._told.add(key)
                 locks = {id(one.lock) for one in members}
                 waited_ns = [self.now_ns() - one.since_ns for one in suspects if id(one.lock()) in locks]
                 others = len(waits) - len(members)
-                self.found.cycle(self.loop(), Cycle(members, others, max(waited_ns, default=0)))
+                self.found.cycle(self.tasks.kind, Cycle(members, others, max(waited_ns, default=0)))
+
+    def _is_unchanged(self, view: TaskView) -> bool:
+        """It has not run since it was looked at."""
+        return view.mark is not None and view.mark is self.tasks.mark(view.task)
 
     def _by_note(self, lock: Primitive, views: dict[int, TaskView]) -> list[int]:
         """The task that called `acquire()`. Of a semaphore any task may give a permit back, and one that
@@ -178,11 +186,11 @@ class LoopWatch:
         lock, now_ns = queue.lock(), self.now_ns()
         if lock is None or entered.get(id(lock)) or first_in_line(lock) is not queue.first:
             return
-        told, notes = owner(lock), self.notes(lock)
-        if told is not None and not told.done():
-            return
+        notes = self.notes(lock)
         waited_ns = now_ns - queue.since_ns
         if not notes or waited_ns < (LEAK_NS if is_lock(lock) else SEMAPHORE_LEAK_NS):
+            return
+        if not all(task.done() for task in owners(lock) or ()):
             return
         alive = [task for note in notes if (task := note.task()) is not None and not task.done()]
         waiters = tuple(view for view in views.values() if view.lock is lock)
@@ -196,42 +204,32 @@ class LoopWatch:
         note = notes[-1]
         if id(note) not in self._told:
             self._told.add(id(note))
-            order = {id(future): place for place, future in enumerate(in_line(lock))}
-            waiters = tuple(sorted(waiters, key=lambda view: order.get(id(view.future), len(order))))
-            self.found.leak(self.loop(), Leak(lock, note, not alive, waiters, waited_ns))
+            order = {id(mark): place for place, mark in enumerate(in_line(lock))}
+            waiters = tuple(sorted(waiters, key=lambda view: order.get(id(view.mark), len(order))))
+            self.found.leak(self.tasks.kind, Leak(lock, note, not alive, waiters, waited_ns))
 
     def _is_passed_on(self, lock: Primitive, others: list[TaskView], *, has_ended: bool) -> bool:
         """Whether something else may release it: a timer, or the end of a task; where it is no lock whose
         holder has ended, also a task that knows it. `others`: tasks that do not wait for it."""
-        timers = [
-            getattr(timer, "_callback", None) for timer in getattr(self.loop(), "_scheduled", None) or ()
-        ]
-        at_ends = [one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ()]
-        if any(releases(callback, lock) for callback in (*timers, *at_ends)):
+        if self.tasks.may_release(lock, others):
             return True
         if has_ended and is_lock(lock):
             return False
-        return any(knows(view.task, lock) for view in others)
+        return any(knows(view.coroutine, lock) for view in others)
 
 
 def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, list[int]]) -> list[int]:
     """Ids of the tasks of which the lock says so, or that have entered it by `async with`."""
-    told = owner(lock)
+    told = owners(lock)
     if told is None:
         return entered.get(id(lock), [])
-    view = views.get(id(told))
-    # It may have been given the lock just now, and not have run since.
-    return [] if view is None or view.lock is lock else [id(told)]
+    holders = [views.get(id(one)) for one in told]
+    # None: no task of this loop, which may go on. One that waits for it has been given the lock just now, and
+    # has not run since.
+    are_known = all(view is not None and view.lock is not lock for view in holders)
+    return [id(one) for one in told] if are_known else []
 
 
 def first_in_line(lock: Primitive) -> Any:
-    """The future of the first task that waits for it; None: none does, or it can be had."""
-    if not is_taken(lock):
-        return None
-    return next((one for one in in_line(lock) if not one.done()), None)
-
-
-def _is_unchanged(view: TaskView) -> bool:
-    """It has not run since it was looked at."""
-    future = getattr(view.task, "_fut_waiter", None)
-    return future is not None and future is view.future and not view.task.done()
+    """The mark of the first task that waits for it; None: none does, or it can be had."""
+    return next(iter(in_line(lock)), None) if is_taken(lock) else None

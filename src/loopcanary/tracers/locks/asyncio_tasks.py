@@ -1,0 +1,115 @@
+"""What tasks of asyncio wait for and hold, on its own loops and uvloop's."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any
+
+from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local
+from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, Primitive
+from loopcanary.tracers.locks.tasks import TaskView
+
+_CONDITION_WAIT = asyncio.Condition.wait.__code__
+_WAIT = asyncio.tasks._wait.__code__  # type: ignore[attr-defined]
+_WAIT_FOR = asyncio.wait_for.__code__
+_GATHERING = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]
+
+
+class AsyncioTasks:
+    """See LoopTasks."""
+
+    def __init__(self, loop: Any) -> None:
+        self.kind = "uvloop" if type(loop).__module__.partition(".")[0] == "uvloop" else "asyncio"
+        self._loop: Callable[[], Any] = weakref.ref(loop)
+        """It keeps what looks at it alive, and not the other way round."""
+
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        """See LoopTasks."""
+        if seconds:
+            self._loop().call_later(seconds, call)
+        else:
+            self._loop().call_soon(call)
+
+    def all(self) -> Iterable[Any]:
+        """See LoopTasks."""
+        return asyncio.all_tasks(self._loop())
+
+    def view(self, task: asyncio.Task[Any]) -> TaskView:
+        """See LoopTasks."""
+        return view_of(task)
+
+    def mark(self, task: asyncio.Task[Any]) -> Any:
+        """See LoopTasks."""
+        return None if task.done() else getattr(task, "_fut_waiter", None)
+
+    def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:
+        """See LoopTasks."""
+        timers = [
+            getattr(timer, "_callback", None) for timer in getattr(self._loop(), "_scheduled", None) or ()
+        ]
+        at_ends = [one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ()]
+        return any(_releases(callback, lock) for callback in (*timers, *at_ends))
+
+
+def view_of(task: asyncio.Task[Any]) -> TaskView:
+    """See TaskView."""
+    outermost = task.get_coro()
+    chain = coroutines(outermost)
+    lock, tasks = _waits(task, chain)
+    return TaskView(
+        task=task,
+        name=task.get_name(),
+        coroutine=outermost,
+        mark=getattr(task, "_fut_waiter", None),
+        lock=lock,
+        tasks=tasks,
+        holds=held(chain, lock, _in_condition(chain)),
+    )
+
+
+def _waits(
+    task: asyncio.Task[Any], chain: list[Any]
+) -> tuple[Primitive | None, tuple[asyncio.Future[Any], ...]]:
+    for one in reversed(chain):
+        code = code_of(one)
+        if code in ACQUIRES:
+            return local(one, "self"), ()
+        if code is _WAIT:
+            is_all = local(one, "return_when") == asyncio.ALL_COMPLETED
+            return None, _open(local(one, "fs")) if is_all else ()
+        if code in GROUP_EXITS:
+            return None, _open(local(one, "self")._tasks)
+        if code is _WAIT_FOR and isinstance(inner := local(one, "fut"), asyncio.Future):
+            return None, _open((inner,))
+    future = getattr(task, "_fut_waiter", None)
+    if isinstance(future, _GATHERING):
+        return None, _open(future._children)
+    return None, _open((future,)) if isinstance(future, asyncio.Task) else ()
+
+
+def _open(futures: Any) -> tuple[asyncio.Future[Any], ...]:
+    return tuple(one for one in tuple(futures or ()) if not one.done())
+
+
+def _in_condition(chain: list[Any]) -> Primitive | None:
+    """The lock of the condition that it waits for: released meanwhile, though its block is open."""
+    for one in reversed(chain):
+        if code_of(one) is _CONDITION_WAIT:
+            condition = local(one, "self")
+            return getattr(condition, "_lock", None)
+    return None
+
+
+def _releases(callback: Any, lock: Primitive) -> bool:
+    """Whether a callback may release it: a method of the lock, or a function that calls some `release`."""
+    if isinstance(callback, partial):
+        callback = callback.func
+    if isinstance(callback, MethodType):
+        if callback.__self__ is lock:
+            return True
+        callback = callback.__func__
+    return isinstance(callback, FunctionType) and "release" in callback.__code__.co_names

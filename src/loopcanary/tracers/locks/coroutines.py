@@ -1,0 +1,167 @@
+"""Coroutines of suspended tasks: which there are, what they hold. Nothing of the program's is called.
+
+To be called on the loop's own thread, where all other tasks of the loop are suspended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+from loopcanary.tracers.locks.primitives import ACQUIRES, Primitive, inside, is_plumbing, is_primitive
+
+_DEPTH_MAX = 200
+_ATTRIBUTES_MAX = 1_000
+_OPAQUE = frozenset((ModuleType, FunctionType, CodeType, type, str, int, float, bytes))
+_NESTED_MAX = 5
+_EXIT = "__aexit__"
+
+
+def coroutines(outermost: Any) -> list[Any]:
+    """The coroutines and generators of a task, the outermost first."""
+    found: list[Any] = []
+    one = outermost
+    while one is not None and len(found) < _DEPTH_MAX:
+        kind = type(one)
+        if kind is CoroutineType:
+            found.append(one)
+            one = one.cr_await
+        elif kind is AsyncGeneratorType:
+            found.append(one)
+            one = one.ag_await
+        elif kind is GeneratorType:
+            found.append(one)
+            one = one.gi_yieldfrom
+        elif kind.__module__ == "_asyncio":  # a future
+            break
+        elif kind.__module__ == "builtins":  # what `anext` gives knows its generator
+            one = next((of for of in gc.get_referents(one) if type(of) is AsyncGeneratorType), None)
+        elif isinstance(one, Coroutine):  # such as Cython's
+            found.append(one)
+            one = getattr(one, "cr_await", None)
+        else:
+            break
+    return found
+
+
+def frames(outermost: Any) -> list[FrameType]:
+    """Of its coroutines, the innermost first."""
+    return [frame for one in reversed(coroutines(outermost)) if (frame := _frame(one)) is not None]
+
+
+def knows(outermost: Any, lock: Primitive) -> bool:
+    """Whether a local of its coroutines is the lock, or an object with the lock as an attribute."""
+    return any(
+        one is lock or (type(one) not in _OPAQUE and _has(one, lock))
+        for coroutine in coroutines(outermost)
+        for one in gc.get_referents(coroutine)
+    )
+
+
+def held(chain: Sequence[Any], lock: Primitive | None, released: Primitive | None) -> tuple[Primitive, ...]:
+    """What a task with these coroutines has entered by `async with`, the outermost first.
+
+    `lock`: what it waits for; `released`: what it has given back meanwhile, though its block is open.
+    """
+    seen = set(map(id, chain))
+    found = [one for each in chain for one in _entered(each, seen, _NESTED_MAX) if one is not released]
+    if lock is not None and _is_entering(chain):
+        # The exit of the block that it is about to enter lies there, too: the innermost one.
+        last = max((index for index, one in enumerate(found) if one is lock), default=None)
+        if last is not None:
+            del found[last]
+    return tuple(found)
+
+
+def _has(one: Any, lock: Primitive) -> bool:
+    for held in gc.get_referents(one):
+        if held is lock:
+            return True
+        if type(held) is dict and len(held) < _ATTRIBUTES_MAX and any(v is lock for v in held.values()):
+            return True
+    return False
+
+
+def _is_entering(chain: Sequence[Any]) -> bool:
+    """Whether it waits for a lock at an `async with`, and not in a call of `acquire()`."""
+    codes = [code for one in chain if (code := code_of(one)) is not None and code not in ACQUIRES]
+    caller = next((n for n in range(len(codes) - 1, -1, -1) if not is_plumbing(codes[n])), 0)
+    # Our hook of `__aenter__` is no coroutine: nothing is left of it.
+    return caller == len(codes) - 1 or any(code.co_name == "__aenter__" for code in codes[caller:])
+
+
+def _entered(coroutine: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
+    """Locks whose `async with` block is open in it: their exit lies on its value stack. As a method, or from
+    CPython 3.14 on as a function and then the lock. `seen`: ids of generators that are looked at by
+    themselves."""
+    before: Any = None
+    for one in gc.get_referents(coroutine):
+        if type(one) is MethodType and one.__name__ == _EXIT:
+            yield from _exits(one.__self__, seen, depth)
+        elif type(one) is AsyncExitStack or (type(before) is FunctionType and before.__name__ == _EXIT):
+            yield from _exits(one, seen, depth)
+        elif type(one) is AsyncGeneratorType:
+            yield from _within(one, seen, depth)
+        before = one
+
+
+def _exits(manager: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
+    """Locks that are released when this context manager is left."""
+    if is_primitive(lock := inside(manager)):
+        yield lock
+    elif isinstance(manager, asyncio.Condition):
+        yield manager._lock  # type: ignore[attr-defined]
+    elif depth and isinstance(manager, AsyncExitStack):
+        for _, callback in tuple(manager._exit_callbacks):  # type: ignore[attr-defined]
+            if type(callback) is MethodType:
+                yield from _exits(callback.__self__, seen, depth - 1)
+    elif isinstance(generator := _generator_of(manager), AsyncGeneratorType):
+        yield from _within(generator, seen, depth)
+
+
+def _within(generator: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
+    if depth and id(generator) not in seen:
+        seen.add(id(generator))
+        yield from _entered(generator, seen, depth - 1)
+
+
+def _generator_of(manager: Any) -> Any:
+    """Of `contextlib.asynccontextmanager`."""
+    own = getattr(type(manager), "__module__", None) == "contextlib" and getattr(manager, "__dict__", None)
+    return own.get("gen") if own else None
+
+
+def code_of(one: Any) -> CodeType | None:
+    """Of a coroutine or generator."""
+    kind = type(one)
+    if kind is CoroutineType:
+        return one.cr_code  # type: ignore[no-any-return]
+    code = getattr(one, "ag_code" if kind is AsyncGeneratorType else "gi_code", None)
+    return code if type(code) is CodeType else None
+
+
+def _frame(one: Any) -> FrameType | None:
+    for name in ("cr_frame", "gi_frame", "ag_frame"):
+        frame = getattr(one, name, None)
+        if frame is not None:
+            return frame  # type: ignore[no-any-return]
+    return None
+
+
+def local(one: Any, name: str) -> Any:
+    """A local variable of a coroutine or generator; None: there is none."""
+    frame = _frame(one)
+    return None if frame is None else frame.f_locals.get(name)
