@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+import threading
+from contextlib import AsyncExitStack
+from types import SimpleNamespace
 
 import anyio
-import anyio.from_thread
 import anyio.lowlevel
 import pytest
 from anyio._backends import _asyncio as backend
@@ -165,6 +166,22 @@ def test_a_group_in_the_lock_that_its_task_needs():
     }
 
 
+async def starts_a_task_that_needs_the_lock():
+    lock = anyio.Lock()
+
+    async def child(*, task_status):
+        async with lock:
+            task_status.started()
+
+    async with anyio.create_task_group() as group, lock:
+        await group.start(child, name="child")
+
+
+def test_a_task_that_cannot_start_is_a_deadlock():
+    (issue,) = reported(starts_a_task_that_needs_the_lock)
+    assert {wait.task for wait in issue.cycle} == {"main", "child"}
+
+
 # ---- locks that are not released ----------------------------------------------------------------
 
 
@@ -201,7 +218,27 @@ async def loses_its_permit():
         pass
 
 
-@pytest.mark.parametrize("story", [forgets, forgets_at_once, loses_its_permit])
+async def forgets_beside_a_condition():
+    """A task waits for news in the block of the lock: it has given the lock back."""
+    lock = anyio.Lock()
+    condition = anyio.Condition(lock)
+
+    async def waits():
+        async with lock:
+            await condition.wait()
+
+    async def fills():
+        await lock.acquire()
+
+    waiting = asyncio.create_task(waits(), name="waits")
+    await anyio.sleep(0.1)
+    await asyncio.create_task(fills(), name="fills")
+    async with lock:
+        pass
+    await waiting
+
+
+@pytest.mark.parametrize("story", [forgets, forgets_at_once, loses_its_permit, forgets_beside_a_condition])
 def test_a_lock_that_is_not_released_is_found_once(story):
     (issue,) = reported(story)
     assert (issue.kind.value, issue.acquired_by, issue.has_ended) == ("lock-leak", "fills", True)
@@ -240,15 +277,11 @@ async def a_slow_holder():
         group.start_soon(works)
 
 
-async def a_limiter_of_threads():
+async def a_limiter_that_no_task_holds():
     limiter = anyio.CapacityLimiter(1)
-
-    def sleeps():
-        anyio.from_thread.run(anyio.sleep, 25)
-
-    async with anyio.create_task_group() as group:
-        for _ in range(2):
-            group.start_soon(partial(anyio.to_thread.run_sync, sleeps, limiter=limiter))
+    await limiter.acquire_on_behalf_of("a thread")
+    async with limiter:
+        pass
 
 
 async def a_condition_without_news():
@@ -276,14 +309,41 @@ async def a_permit_that_another_task_gives_back():
         await permits.acquire()
 
 
+async def a_permit_that_its_holder_was_given():
+    """A block beside it does not say that the holder has none."""
+    inner = SimpleNamespace(permits=anyio.Semaphore(2))
+    outer = SimpleNamespace(inner=inner)
+
+    async def keeps(outer):
+        await outer.inner.permits.acquire()
+        await anyio.sleep(50)
+        outer.inner.permits.release()
+        outer.inner.permits.release()
+
+    async def enters(outer):
+        async with outer.inner.permits:
+            await anyio.sleep(0.1)
+
+    async def hands_over(outer):
+        await outer.inner.permits.acquire()
+
+    keeper = asyncio.create_task(keeps(outer))
+    await anyio.sleep(0.1)
+    await asyncio.create_task(enters(outer))
+    await asyncio.create_task(hands_over(outer))
+    await asyncio.create_task(enters(outer))
+    await keeper
+
+
 @pytest.mark.parametrize(
     "story",
     [
         a_busy_lock,
         a_slow_holder,
-        a_limiter_of_threads,
+        a_limiter_that_no_task_holds,
         a_condition_without_news,
         a_permit_that_another_task_gives_back,
+        a_permit_that_its_holder_was_given,
     ],
 )
 def test_what_gets_on_is_not_reported(story):
@@ -319,7 +379,25 @@ async def refused():
         lock.release()
 
 
-@pytest.mark.parametrize("story", [a_lock_of_its_own, refused])
+async def entered_by_name():
+    async with anyio.Semaphore(2) as permits:
+        assert permits.value == 1
+    async with anyio.Lock() as nothing, anyio.CapacityLimiter(1) as none:
+        assert (nothing, none) == (None, None)
+    async with AsyncExitStack() as stack:
+        assert await stack.enter_async_context(permits) is permits
+
+
+async def taken_without_a_loop():
+    permits = anyio.Semaphore(3)
+    for call in (permits.acquire_nowait, permits.release):
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+    assert permits.value == 3
+
+
+@pytest.mark.parametrize("story", [a_lock_of_its_own, refused, entered_by_name, taken_without_a_loop])
 def test_the_locks_do_what_they_did(story):
     finished = []
 

@@ -159,6 +159,17 @@ async def wait_inside_the_lock():
     await spawn(parent(), "parent")
 
 
+class Odd(type):
+    def __getattribute__(cls, name):
+        raise AssertionError(name)
+
+
+async def beside_an_odd_object():
+    odd = Odd("odd", (), {})
+    await opposite_order()
+    assert odd
+
+
 async def semaphores():
     one, other = asyncio.Semaphore(1), asyncio.BoundedSemaphore(1)
 
@@ -203,6 +214,7 @@ async def a_conditions_lock():
         (gather_inside_the_lock, ["child", "parent"]),
         (wait_inside_the_lock, ["child", "parent"]),
         (semaphores, ["a", "b"]),
+        (beside_an_odd_object, ["pay", "refund"]),
         (a_conditions_lock, ["tells", "waits"]),
     ],
     ids=lambda one: getattr(one, "__name__", ""),

@@ -90,6 +90,7 @@ def _read_line(text: str) -> _LogLine | None:
 
 
 _known_line = lru_cache(CACHED_MAX)(_read_line)
+"""Thousands of logs of one app have the same frames."""
 
 
 def _line_of(text: str) -> _LogLine | None:

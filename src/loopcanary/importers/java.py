@@ -16,8 +16,8 @@ _RETRACED = re.compile(
 )
 _LINE_MAX = 10_000_000
 CACHED_MAX = 1 << 14
-CACHED_LENGTH_MAX = 500
-"""Of a line that is remembered: so the cache stays at some MiB, whatever the lines are."""
+CACHED_LENGTH_MAX = 300
+"""Of a line that is remembered: the cache has tens of MiB at most, whatever the lines are."""
 _STAMP = re.compile(r"\s*(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{3})\s*", re.ASCII)
 _S = 1_000_000_000
 _A_DAY_NS = 86_400 * _S
@@ -30,10 +30,6 @@ def place_of(text: str) -> CodePlace | None:
     space before the file. None: it is no frame."""
     if "(" not in text:
         return None
-    return _known_place(text) if len(text) <= CACHED_LENGTH_MAX else _place(text)
-
-
-def _place(text: str) -> CodePlace | None:
     if (found := _FRAME.fullmatch(text) or _SPACED.fullmatch(text)) is not None:
         name, inside = found.groups()
     elif (found := _RETRACED.fullmatch(text)) is not None:
@@ -50,10 +46,6 @@ def _place(text: str) -> CodePlace | None:
         file = inside
     known = file if "." in file and " " not in file and "/" not in file else ""
     return CodePlace(owner.rpartition("/")[2], method, known, min(line, _LINE_MAX))
-
-
-_known_place = lru_cache(CACHED_MAX)(_place)
-"""Thousands of logs of one app have the same frames."""
 
 
 def _class_in(names: str) -> str:

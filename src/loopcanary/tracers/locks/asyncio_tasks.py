@@ -10,7 +10,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local
-from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, Primitive
+from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, STARTS, Primitive
 from loopcanary.tracers.locks.tasks import TaskView
 
 _CONDITION_WAIT = asyncio.Condition.wait.__code__
@@ -44,7 +44,7 @@ class AsyncioTasks:
 
     def mark(self, task: asyncio.Task[Any]) -> Any:
         """See LoopTasks."""
-        return None if task.done() else getattr(task, "_fut_waiter", None)
+        return None if task.done() else _mark(task)
 
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:
         """See LoopTasks."""
@@ -60,15 +60,21 @@ def view_of(task: asyncio.Task[Any]) -> TaskView:
     outermost = task.get_coro()
     chain = coroutines(outermost)
     lock, tasks = _waits(task, chain)
+    mark = _mark(task)
     return TaskView(
         task=task,
         name=task.get_name(),
         coroutine=outermost,
-        mark=getattr(task, "_fut_waiter", None),
-        lock=lock,
-        tasks=tasks,
+        mark=mark,
+        lock=None if mark is None else lock,
+        tasks=() if mark is None else tasks,
         holds=held(chain, lock, _in_condition(chain)),
     )
+
+
+def _mark(task: asyncio.Task[Any]) -> Any:
+    future = getattr(task, "_fut_waiter", None)
+    return None if future is None or future.done() else future
 
 
 def _waits(
@@ -83,12 +89,24 @@ def _waits(
             return None, _open(local(one, "fs")) if is_all else ()
         if code in GROUP_EXITS:
             return None, _open(local(one, "self")._tasks)
+        if code in STARTS:
+            return None, _open(_started(one))
         if code is _WAIT_FOR and isinstance(inner := local(one, "fut"), asyncio.Future):
             return None, _open((inner,))
     future = getattr(task, "_fut_waiter", None)
     if isinstance(future, _GATHERING):
         return None, _open(future._children)
     return None, _open((future,)) if isinstance(future, asyncio.Task) else ()
+
+
+def _started(start: Any) -> tuple[Any, ...]:
+    """The task for which `TaskGroup.start` of anyio waits. From 4.14 on it is known by its handle."""
+    task, handle = local(start, "task"), local(start, "handle")
+    if isinstance(task, asyncio.Task):
+        return (task,)
+    return tuple(
+        one for one in local(start, "self")._tasks if handle and local(one.get_coro(), "self") is handle
+    )
 
 
 def _open(futures: Any) -> tuple[asyncio.Future[Any], ...]:

@@ -107,7 +107,7 @@ def _name_in(frame: FrameType, lock: Primitive) -> str | None:
 
 
 def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
-    """Where the task waits, without what asyncio does there."""
+    """Where the task waits, without what its library does there."""
     return tuple(_stack(((frame.f_code, frame.f_lineno or 0) for frame in frames(view.coroutine)), owns))
 
 

@@ -2,7 +2,7 @@
 `acquire()`.
 
 `async with lock` needs no note: while its block runs, the lock's `__aexit__` lies on the coroutine's value
-stack, where `tasks` finds it.
+stack, where it is found.
 """
 
 from __future__ import annotations
@@ -13,9 +13,18 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from types import FrameType
 from typing import Any
 
-from loopcanary.tracers.locks.primitives import FOLDERS, Primitive, is_taken, know_anyio, know_trio
+from loopcanary.tracers.locks.primitives import (
+    ACQUIRES,
+    FOLDERS,
+    Primitive,
+    is_plumbing,
+    is_taken,
+    know_anyio,
+    know_trio,
+)
 from loopcanary.tracers.places import Places, noted
 
 PLAIN: tuple[type[Any], ...] = (asyncio.Lock, asyncio.Semaphore, asyncio.BoundedSemaphore)
@@ -24,6 +33,7 @@ _UNCHANGED = PLAIN[:2]
 """Those that do not change what releases."""
 FOLDERS.append(__file__)
 _NOTES_MAX = 64
+_BLOCK = ("__aenter__", "__aexit__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +77,19 @@ class LockHooks:
 
     def put_in_anyio(self, backend: Any) -> None:
         """When the program has loaded it. Any thread."""
-        if not know_anyio(backend):
+        if not self._is_on or not know_anyio(backend):
             return
         limiter, name = backend.CapacityLimiter, "acquire_on_behalf_of"
         self._set(limiter, name, self._telling(getattr(limiter, name), self._contended))
         for kind in (backend.Lock, backend.Semaphore):
-            acquire, enter = kind.acquire, kind.__aenter__
-            self._set(kind, "acquire", self._noting(acquire))
+            self._set(kind, "acquire", self._noting(kind.acquire))
             self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
             self._set(kind, "release", self._releasing(kind.release))
-            self._set(kind, "__aenter__", wraps(enter)(self._entering_anyio(kind, acquire, enter)))
 
     def put_in_trio(self, sync: Any, contended: Callable[[Primitive], object]) -> None:
         """When the program has loaded it. Any thread. `contended`: as that of asyncio; acquisitions are not
         noted: a lock knows its task, and trio wakes those in line when that ends."""
-        for kind, name in know_trio(sync):
+        for kind, name in know_trio(sync) if self._is_on else ():
             self._set(kind, name, self._telling(getattr(kind, name), contended))
 
     def take_out(self) -> None:
@@ -106,7 +114,7 @@ class LockHooks:
             if self._is_on and is_taken(lock):
                 self._tell(self._contended, lock)
             result = await original(lock)
-            if self._is_on:
+            if self._is_on and not _by_block(sys._getframe(1)):
                 self._tell(self._note, lock)
             return result
 
@@ -125,7 +133,7 @@ class LockHooks:
     def _releasing(self, original: Any) -> Any:
         @wraps(original)
         def release(lock: Any) -> Any:
-            if self._notes:
+            if self._notes and not _by_block(sys._getframe(1)):
                 self._tell(self._forget, lock)
             return original(lock)
 
@@ -157,18 +165,6 @@ class LockHooks:
 
         return __aenter__
 
-    def _entering_anyio(self, kind: Any, acquire: Any, original: Any) -> Any:
-        """As of asyncio's; `as` gives None here, too."""
-
-        def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
-            if type(self_) is not kind:
-                return original(self_)
-            if is_taken(self_):
-                self._tell(self._contended, self_)
-            return acquire(self_)
-
-        return __aenter__
-
     def _telling(self, original: Any, contended: Callable[[Primitive], object]) -> Any:
         @wraps(original)
         def acquire(lock: Any, *args: Any, **kwargs: Any) -> Any:
@@ -185,7 +181,7 @@ class LockHooks:
             self._failed(error)
 
     def _note(self, lock: Primitive) -> None:
-        task = asyncio.current_task()
+        task = _current_task()
         if task is not None:
             outermost = getattr(task.get_coro(), "cr_code", None)
             frames = noted(sys._getframe(3), lambda frame: frame.f_code is outermost)
@@ -197,11 +193,25 @@ class LockHooks:
         """Of the releasing task's acquisitions the last; without one, the oldest of all."""
         notes = self._notes.get(lock)
         if notes:
-            task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
+            task = _current_task()
             own = [note for note in notes if note.task() is task]
             notes.remove(own[-1] if own else notes[0])
             if not notes:
                 del self._notes[lock]
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    """None, too, where no loop runs: a permit may be taken and given back there."""
+    return None if asyncio._get_running_loop() is None else asyncio.current_task()
+
+
+def _by_block(frame: FrameType | None) -> bool:
+    """Whether the library calls for an `async with`, or gives back what a cancelled `acquire()` was given."""
+    while frame is not None and is_plumbing(frame.f_code):
+        if frame.f_code.co_name in _BLOCK or frame.f_code in ACQUIRES:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _leaving(release: Any) -> Any:

@@ -8,6 +8,7 @@ that is found out.
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from inspect import unwrap
 from types import CodeType
@@ -17,17 +18,24 @@ Primitive: TypeAlias = Any
 """A Lock, a Semaphore or a CapacityLimiter."""
 ANYIO = "anyio._backends._asyncio"
 TRIO = "trio._sync"
-_AROUND = {
-    "anyio._core._synchronization": ("_internal_lock", "_internal_semaphore", "_internal_limiter"),
-    "anyio._backends._trio": ("_Lock__original", "_Semaphore__original", "_CapacityLimiter__original"),
-}
-"""What anyio has around a lock: by module, where the lock is. Of those that were made before a loop ran, and
+_CORE, _ON_TRIO = "anyio._core._synchronization", "anyio._backends._trio"
+_AROUND = (
+    (_CORE, "LockAdapter", "_internal_lock"),
+    (_CORE, "SemaphoreAdapter", "_internal_semaphore"),
+    (_CORE, "CapacityLimiterAdapter", "_internal_limiter"),
+    (_ON_TRIO, "Lock", "_Lock__original"),
+    (_ON_TRIO, "Semaphore", "_Semaphore__original"),
+    (_ON_TRIO, "CapacityLimiter", "_CapacityLimiter__original"),
+)
+"""What anyio has around a lock: class, and where the lock is. Of those that were made before a loop ran, and
 of trio's."""
 
 ACQUIRES: set[CodeType] = {asyncio.Lock.acquire.__code__, asyncio.Semaphore.acquire.__code__}
 """The code that waits."""
 GROUP_EXITS: set[CodeType] = {asyncio.TaskGroup.__aexit__.__code__}
 """The code that waits for a group's tasks."""
+STARTS: set[CodeType] = set()
+"""The code that waits until a group's new task says that it has started."""
 FOLDERS: list[str] = [asyncio.__file__.rpartition("__init__")[0]]
 """Where that code lies, and what is around it."""
 
@@ -60,6 +68,7 @@ def know_anyio(backend: Any) -> bool:
         ACQUIRES.add(backend.CapacityLimiter.acquire_on_behalf_of.__code__)
         ACQUIRES.update(kind.acquire.__code__ for kind in (backend.Lock, backend.Semaphore))
         GROUP_EXITS.add(backend.TaskGroup.__aexit__.__code__)
+        STARTS.add(backend.TaskGroup.start.__code__)
         FOLDERS.append(backend.__file__.rpartition("_backends")[0])
     return True
 
@@ -110,12 +119,10 @@ def owners(lock: Primitive) -> tuple[Any, ...] | None:
     if isinstance(lock, limiters):
         return tuple(lock._borrowers)
     if isinstance(lock, _anyio.locks):
-        found = lock._owner_task
-    elif isinstance(lock, _trio.locks):
-        found = lock._owner
-    else:
-        return None
-    return None if found is None else (found,)
+        return () if lock._owner_task is None else (lock._owner_task,)
+    if isinstance(lock, _trio.locks):
+        return () if lock._owner is None else (lock._owner,)
+    return None
 
 
 def in_line(lock: Primitive) -> list[Any]:
@@ -132,7 +139,10 @@ def in_line(lock: Primitive) -> list[Any]:
 
 
 def inside(one: Any) -> Any:
-    """The lock in what anyio has around it; anything else as it is."""
-    names = _AROUND.get(type(one).__module__, ())
-    held = next((held for name in names if (held := getattr(one, name, None)) is not None), None)
-    return one if held is None else inside(held)
+    """The lock in what anyio has around it; anything else as it is. Asks nothing of the object itself."""
+    if _anyio.locks or _trio.locks:
+        for module, kind, name in _AROUND:
+            if type(one) is getattr(sys.modules.get(module), kind, type):
+                held = getattr(one, name, None)
+                return one if held is None else inside(held)
+    return one

@@ -184,13 +184,14 @@ class LoopWatch:
 
     def _leaks(self, queue: Queue, views: dict[int, TaskView], entered: dict[int, list[int]]) -> None:
         lock, now_ns = queue.lock(), self.now_ns()
-        if lock is None or entered.get(id(lock)) or first_in_line(lock) is not queue.first:
+        if lock is None or first_in_line(lock) is not queue.first:
             return
         notes = self.notes(lock)
         waited_ns = now_ns - queue.since_ns
         if not notes or waited_ns < (LEAK_NS if is_lock(lock) else SEMAPHORE_LEAK_NS):
             return
-        if not all(task.done() for task in owners(lock) or ()):
+        told = owners(lock)
+        if entered.get(id(lock)) if told is None else not all(task.done() for task in told):
             return
         alive = [task for note in notes if (task := note.task()) is not None and not task.done()]
         waiters = tuple(view for view in views.values() if view.lock is lock)
@@ -223,11 +224,8 @@ def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, lis
     told = owners(lock)
     if told is None:
         return entered.get(id(lock), [])
-    holders = [views.get(id(one)) for one in told]
-    # None: no task of this loop, which may go on. One that waits for it has been given the lock just now, and
-    # has not run since.
-    are_known = all(view is not None and view.lock is not lock for view in holders)
-    return [id(one) for one in told] if are_known else []
+    # What is no task of this loop may go on.
+    return [id(one) for one in told] if all(id(one) in views for one in told) else []
 
 
 def first_in_line(lock: Primitive) -> Any:
