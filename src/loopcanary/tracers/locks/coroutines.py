@@ -97,6 +97,30 @@ def _has(one: Any, lock: Primitive) -> bool:
 
 def _is_entering(chain: Sequence[Any]) -> bool:
     """Whether it waits for a lock at an `async with`, and not in a call of `acquire()`."""
+    is_direct = True  # our hook of `__aenter__` is no coroutine: nothing is left of it
+    for one in reversed(chain):
+        code = code_of(one)
+        if code is None or code in ACQUIRES:
+            continue
+        if code.co_name == "__aenter__":
+            return True
+        if not is_plumbing(code):
+            break
+        is_direct = False
+    return is_direct
+
+
+def _has(one: Any, lock: Primitive) -> bool:
+    for held in gc.get_referents(one):
+        if held is lock:
+            return True
+        if type(held) is dict and len(held) < _ATTRIBUTES_MAX and any(v is lock for v in held.values()):
+            return True
+    return False
+
+
+def _is_entering(chain: Sequence[Any]) -> bool:
+    """Whether it waits for a lock at an `async with`, and not in a call of `acquire()`."""
     codes = [code for one in chain if (code := code_of(one)) is not None and code not in ACQUIRES]
     caller = next((n for n in range(len(codes) - 1, -1, -1) if not is_plumbing(codes[n])), 0)
     # Our hook of `__aenter__` is no coroutine: nothing is left of it.
@@ -120,8 +144,8 @@ def _entered(coroutine: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
 
 def _exits(manager: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
     """Locks that are released when this context manager is left."""
-    if is_primitive(lock := inside(manager)):
-        yield lock
+    if is_primitive(manager) or is_primitive(manager := inside(manager)):
+        yield manager
     elif isinstance(manager, asyncio.Condition):
         yield manager._lock  # type: ignore[attr-defined]
     elif depth and isinstance(manager, AsyncExitStack):

@@ -8,6 +8,7 @@ stack, where it is found.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 import weakref
 from collections.abc import Callable
@@ -82,7 +83,7 @@ class LockHooks:
         limiter, name = backend.CapacityLimiter, "acquire_on_behalf_of"
         self._set(limiter, name, self._telling(getattr(limiter, name), self._contended))
         for kind in (backend.Lock, backend.Semaphore):
-            self._set(kind, "acquire", self._noting(kind.acquire))
+            self._set(kind, "acquire", self._acquiring(kind.acquire))
             self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
             self._set(kind, "release", self._releasing(kind.release))
 
@@ -119,6 +120,20 @@ class LockHooks:
             return result
 
         return acquire
+
+    def _acquiring(self, original: Any) -> Any:
+        """No coroutine of its own for an `async with`, which is not noted."""
+        noting = self._noting(original)
+
+        @wraps(original)
+        def acquire(lock: Any) -> Any:
+            if self._is_on and not _by_block(sys._getframe(1)):
+                return noting(lock)
+            if self._is_on and is_taken(lock):
+                self._tell(self._contended, lock)
+            return original(lock)
+
+        return _as_coroutine_function(acquire)
 
     def _noting_at_once(self, original: Any) -> Any:
         @wraps(original)
@@ -172,7 +187,7 @@ class LockHooks:
                 self._tell(contended, lock)
             return original(lock, *args, **kwargs)
 
-        return acquire
+        return _as_coroutine_function(acquire)
 
     def _tell(self, call: Callable[[Primitive], object], lock: Primitive) -> None:
         try:
@@ -198,6 +213,12 @@ class LockHooks:
             notes.remove(own[-1] if own else notes[0])
             if not notes:
                 del self._notes[lock]
+
+
+def _as_coroutine_function(function: Any) -> Any:
+    """For those that ask `inspect`, which can be told so from 3.12 on."""
+    mark = getattr(inspect, "markcoroutinefunction", None)
+    return function if mark is None else mark(function)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

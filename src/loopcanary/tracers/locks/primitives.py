@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from inspect import unwrap
 from types import CodeType
 from typing import Any, TypeAlias
@@ -89,7 +90,13 @@ def know_trio(sync: Any) -> tuple[tuple[type[Any], str], ...]:
 
 def is_plumbing(code: CodeType) -> bool:
     """Whether it is code of a loop, or a hook of ours."""
-    return code.co_filename.startswith(tuple(FOLDERS))
+    return _is_in_folders(code.co_filename, len(FOLDERS))
+
+
+@lru_cache(1_000)
+def _is_in_folders(file: str, known: int) -> bool:
+    """`known`: of the folders, which become more."""
+    return file.startswith(tuple(FOLDERS[:known]))
 
 
 def is_primitive(one: Any) -> bool:
@@ -104,13 +111,16 @@ def is_lock(lock: Primitive) -> bool:
 
 def is_taken(lock: Primitive) -> bool:
     """Whether it has to be waited for."""
-    semaphores: tuple[type[Any], ...] = (*_anyio.semaphores, *_trio.semaphores)
-    if isinstance(lock, semaphores):
+    if isinstance(lock, (asyncio.Lock, asyncio.Semaphore)):
+        return lock.locked()
+    kind: Any = type(lock)
+    if issubclass(kind, _anyio.locks):
+        return lock._owner_task is not None
+    if issubclass(kind, _anyio.semaphores) or issubclass(kind, _trio.semaphores):
         return bool(lock._value == 0)
-    limiters: tuple[type[Any], ...] = (*_anyio.limiters, *_trio.limiters)
-    if isinstance(lock, limiters):
-        return bool(lock.available_tokens <= 0)
-    return bool(lock.locked())
+    if issubclass(kind, _trio.locks):
+        return lock._owner is not None
+    return bool(lock.available_tokens <= 0)
 
 
 def owners(lock: Primitive) -> tuple[Any, ...] | None:
