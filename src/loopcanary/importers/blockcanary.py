@@ -56,21 +56,18 @@ class _What(Enum):
     WRITTEN = auto()
     CPU = auto()
     STAMP = auto()
-    FRAME = auto()
 
 
 class _LogLine(NamedTuple):
-    """What a line is."""
+    """What a line is that is no frame."""
 
     what: _What
     text: str
     key: str = ""
     """Of a field, as of 1.3; `text` is its value then."""
-    place: CodePlace | None = None
-    """Of a frame."""
 
 
-def _read_line(text: str) -> _LogLine | None:
+def _read_line(text: str) -> _LogLine | CodePlace | None:
     """Of a line without spaces around it. None: nothing of this format."""
     first = text[:1]
     if first == "*" and _HEAD.fullmatch(text):
@@ -85,15 +82,14 @@ def _read_line(text: str) -> _LogLine | None:
             return _LogLine(_What.WRITTEN, text)
         if _CPU.fullmatch(text):
             return _LogLine(_What.CPU, text)
-    place = place_of(text)
-    return None if place is None else _LogLine(_What.FRAME, text, place=place)
+    return place_of(text)
 
 
 _known_line = lru_cache(CACHED_MAX)(_read_line)
 """Thousands of logs of one app have the same frames."""
 
 
-def _line_of(text: str) -> _LogLine | None:
+def _line_of(text: str) -> _LogLine | CodePlace | None:
     return _known_line(text) if len(text) <= CACHED_LENGTH_MAX else _read_line(text)
 
 
@@ -116,10 +112,12 @@ class _Record:
 
     def takes(self, line: _LogLine) -> bool:
         """Whether the line belongs to the record."""
-        if line.what is _What.FRAME or line.what is _What.STAMP:  # most are
-            return self.key == "stack" and self._takes_stack(line)
         if line.what is _What.FIELD:
             self._take_field(line.key, line.text)
+        elif line.what is _What.STAMP:
+            if self.key != "stack":
+                return False
+            self._begin_stack(line.text)
         elif line.what is _What.WRITTEN:
             found = _WRITTEN.fullmatch(line.text)
             self.written_ns = None if found is None else local_ns(*map(int, found.groups()))
@@ -135,22 +133,26 @@ class _Record:
         if key == "cpu-rate":
             self.cpu.append(value)
         elif key == "stack":
-            line = _line_of(value)
-            if line is None or not self._takes_stack(line):
-                self.stacks.append(("", []))
+            place = place_of(value)
+            if place is None:
+                self._begin_stack(value if is_stamp(value) else "")
+            else:
+                self.takes_frame(place)
 
-    def _takes_stack(self, line: _LogLine) -> bool:
-        if line.what is _What.STAMP:
-            self.stacks.append((line.text, []))
-            self.is_apart = False
-            return True
-        if line.place is None:
+    def _begin_stack(self, at: str) -> None:
+        self.stacks.append((at, []))
+        self.is_apart = False
+
+    def takes_frame(self, place: CodePlace) -> bool:
+        """Whether the frame belongs to the record."""
+        if self.key != "stack":
             return False
         if not self.stacks or (self.is_apart and self.stacks[-1][1]):
-            self.stacks.append(("", []))
+            self._begin_stack("")
         self.is_apart = False
-        if len(self.stacks) <= _STACKS_MAX and len(self.stacks[-1][1]) < _FRAMES_MAX:
-            self.stacks[-1][1].append(line.place)
+        frames = self.stacks[-1][1]
+        if len(frames) < _FRAMES_MAX and len(self.stacks) <= _STACKS_MAX:
+            frames.append(place)
         return True
 
 
@@ -168,13 +170,15 @@ class BlockCanaryImporter:
                 record.is_apart = True
                 continue
             line = _line_of(text)
-            if line is None:
-                continue
-            if record.begins_anew(line):
-                yield from _blocked(record, near_wall_ns)
-                record = _Record()
-            if record.takes(line):
-                record.numbers.append(number)
+            if isinstance(line, CodePlace):  # most are
+                if record.takes_frame(line):
+                    record.numbers.append(number)
+            elif line is not None:
+                if record.begins_anew(line):
+                    yield from _blocked(record, near_wall_ns)
+                    record = _Record()
+                if record.takes(line):
+                    record.numbers.append(number)
         yield from _blocked(record, near_wall_ns)
 
 

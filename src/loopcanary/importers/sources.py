@@ -42,6 +42,8 @@ _LOGCAT = re.compile(
     r"|[VDIWEFA]/(?P<tag4>[^:(]{1,100}?)\s*\(\s*(?P<pid4>\d+)\)\s*: ?)",
     re.ASCII,
 )
+_FIRST = frozenset("0123456789VDIWEFA")
+"""With one of these a line of a logcat begins: most others are known by it."""
 
 
 class TooMuchError(Exception):
@@ -151,8 +153,8 @@ def streams(lines: Iterable[str]) -> list[list[Line]]:
     of_it: list[Line] = []
     found = {("", ""): of_it}
     for number, line in enumerate(lines, 1):
-        text = unquoted(line)
-        if prefix := _LOGCAT.match(text):
+        text = unquoted(line) if ">" in line[:4] else line
+        if text.lstrip(" \t")[:1] in _FIRST and (prefix := _LOGCAT.match(text)):
             parts = prefix.groupdict("")
             pid = next(filter(None, (parts[f"pid{n}"] for n in range(1, 5))), "")
             tag = next(filter(None, (parts[f"tag{n}"] for n in range(1, 5))), "")
@@ -164,7 +166,7 @@ def streams(lines: Iterable[str]) -> list[list[Line]]:
 
 def unquoted(line: str) -> str:
     """The line without the `> ` of a quotation."""
-    quoted = _QUOTED.match(line) if ">" in line[:4] else None
+    quoted = _QUOTED.match(line)
     return line if quoted is None else line[quoted.end() :]
 
 

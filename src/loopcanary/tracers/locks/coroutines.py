@@ -110,23 +110,6 @@ def _is_entering(chain: Sequence[Any]) -> bool:
     return is_direct
 
 
-def _has(one: Any, lock: Primitive) -> bool:
-    for held in gc.get_referents(one):
-        if held is lock:
-            return True
-        if type(held) is dict and len(held) < _ATTRIBUTES_MAX and any(v is lock for v in held.values()):
-            return True
-    return False
-
-
-def _is_entering(chain: Sequence[Any]) -> bool:
-    """Whether it waits for a lock at an `async with`, and not in a call of `acquire()`."""
-    codes = [code for one in chain if (code := code_of(one)) is not None and code not in ACQUIRES]
-    caller = next((n for n in range(len(codes) - 1, -1, -1) if not is_plumbing(codes[n])), 0)
-    # Our hook of `__aenter__` is no coroutine: nothing is left of it.
-    return caller == len(codes) - 1 or any(code.co_name == "__aenter__" for code in codes[caller:])
-
-
 def _entered(coroutine: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
     """Locks whose `async with` block is open in it: their exit lies on its value stack. As a method, or from
     CPython 3.14 on as a function and then the lock. `seen`: ids of generators that are looked at by
