@@ -1,6 +1,7 @@
 #include "core/waits/child_target.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "core/host/kept_file.h"
 #include "core/waits/descriptor_target.h"
 
-enum { CHILDREN_MAX = 32, COMMAND_MAX = 200, STANDARD_STREAMS = 3, DIRECTORY_BYTES = 4096 };
+enum { CHILDREN_MAX = 32, COMMAND_MAX = 200, STAT_MAX = 1024, STANDARD_STREAMS = 3, DIRECTORY_BYTES = 4096 };
+enum { PARENT_FIELD = 4, EXIT_SIGNAL_FIELD = 38 }; /* of proc(5)'s stat */
 
 struct directory_entry { /* struct linux_dirent64 of getdents(2) */
     uint64_t inode;
@@ -34,9 +36,24 @@ static uint32_t read_file(const char *path, char *text, uint32_t room)
 typedef struct {
     char state;
     uint32_t parent;
+    int exit_signal;
     const char *name;
     uint32_t name_length;
 } child_stat;
+
+/* The number at the start of a field of proc(5)'s stat; the first one after the name is 3. */
+static uint32_t number_in(const char *after_name, const char *end, int field)
+{
+    const char *at = after_name;
+    uint32_t number = 0;
+    for (int before = field - 3; before > 0 && at < end; at++) {
+        before -= *at == ' ';
+    }
+    for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        number = number * 10u + (uint32_t)(*at - '0');
+    }
+    return number;
+}
 
 /* proc(5): "pid (name) state ppid ..."; the name may hold anything, also parentheses. */
 static bool parse(const char *text, uint32_t length, child_stat *out)
@@ -49,10 +66,8 @@ static bool parse(const char *text, uint32_t length, child_stat *out)
     out->name = open + 1;
     out->name_length = (uint32_t)(close - open - 1);
     out->state = close[2];
-    out->parent = 0;
-    for (const char *at = close + 4; at < text + length && *at >= '0' && *at <= '9'; at++) {
-        out->parent = out->parent * 10u + (uint32_t)(*at - '0');
-    }
+    out->parent = number_in(close + 2, text + length, PARENT_FIELD);
+    out->exit_signal = (int)number_in(close + 2, text + length, EXIT_SIGNAL_FIELD);
     return true;
 }
 
@@ -71,17 +86,20 @@ static uint32_t read_command(uint32_t pid, char *text, uint32_t room)
     return length;
 }
 
-void lc_child_target(uint64_t pid, lc_target *out)
+/* False: it is no child of this process. */
+static bool read_stat(uint32_t pid, char text[STAT_MAX], child_stat *out)
 {
     char path[64];
-    char text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)pid);
+    return parse(text, read_file(path, text, STAT_MAX), out) && out->parent == (uint32_t)getpid();
+}
+
+void lc_child_target(uint64_t pid, lc_target *out)
+{
+    char text[STAT_MAX];
     child_stat stat;
     *out = (lc_target){.kind = LC_TARGET_NONE};
-    if (pid == 0 || pid > INT32_MAX) {
-        return;
-    }
-    snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)pid);
-    if (!parse(text, read_file(path, text, sizeof text), &stat) || stat.parent != (uint32_t)getpid()) {
+    if (pid == 0 || pid > INT32_MAX || !read_stat((uint32_t)pid, text, &stat)) {
         return;
     }
     out->kind = LC_TARGET_CHILD;
@@ -130,6 +148,14 @@ static uint32_t list_threads(char *entries, uint32_t room)
     return all ? (uint32_t)got : 0;
 }
 
+/* Whether a wait for any child sees this one: not such as our own helpers are (wait(2), __WCLONE). */
+static bool is_waited_for(uint32_t pid)
+{
+    char text[STAT_MAX];
+    child_stat stat;
+    return read_stat(pid, text, &stat) && stat.exit_signal == SIGCHLD;
+}
+
 void lc_only_child_target(lc_target *out)
 {
     _Alignas(8) char entries[DIRECTORY_BYTES];
@@ -138,13 +164,16 @@ void lc_only_child_target(lc_target *out)
     const uint32_t length = list_threads(entries, sizeof entries);
     for (uint32_t at = 0; at + offsetof(struct directory_entry, name) < length;) {
         const struct directory_entry *entry = (const void *)(entries + at);
-        uint32_t pids[2];
+        uint32_t pids[CHILDREN_MAX];
         const uint64_t tid = strtoull(entry->name, NULL, 10); /* 0: "." and ".." */
-        const uint32_t count = tid == 0 ? 0 : children_of(tid, pids, 2);
-        if (count > 1 || (count == 1 && only != 0)) {
-            return;
+        const uint32_t count = tid == 0 ? 0 : children_of(tid, pids, CHILDREN_MAX);
+        for (uint32_t i = 0; i < count; i++) {
+            const bool counts = is_waited_for(pids[i]);
+            if (counts && only != 0) {
+                return;
+            }
+            only = counts ? pids[i] : only;
         }
-        only = count == 1 ? pids[0] : only;
         if (entry->bytes == 0) {
             return;
         }

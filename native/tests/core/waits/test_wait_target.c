@@ -267,6 +267,20 @@ static pid_t child_that_waits(int output)
     return pid;
 }
 
+/* As the helpers are that start a keeper: no plain wait sees it. */
+static pid_t child_without_a_signal(void)
+{
+    const pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
+    if (pid == 0) {
+        syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        for (;;) {
+            pause();
+        }
+    }
+    CHECK(pid > 0);
+    return pid;
+}
+
 TEST(children_are_named_by_their_command)
 {
     int ends[2];
@@ -279,6 +293,10 @@ TEST(children_are_named_by_their_command)
     if (access("/proc/thread-self/children", R_OK) == 0) { /* needs CONFIG_PROC_CHILDREN */
         target = asked(SYS_wait4, (uint64_t)-1, 0, 0);
         CHECK(target.kind == LC_TARGET_CHILD && target.pid == (uint32_t)pid);
+        const pid_t helper = child_without_a_signal();
+        target = asked(SYS_wait4, (uint64_t)-1, 0, 0);
+        CHECK(target.kind == LC_TARGET_CHILD && target.pid == (uint32_t)pid);
+        CHECK(kill(helper, SIGKILL) == 0 && waitpid(helper, NULL, __WCLONE) == helper);
         target = asked(SYS_read, (uint64_t)ends[0], 0, 0); /* it writes to the other end */
         CHECK(is(&target, LC_TARGET_CHILD, "sleep 1000") && target.pid == (uint32_t)pid);
         const pid_t second = child_that_waits(-1);
