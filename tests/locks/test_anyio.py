@@ -238,7 +238,32 @@ async def forgets_beside_a_condition():
     await waiting
 
 
-@pytest.mark.parametrize("story", [forgets, forgets_at_once, loses_its_permit, forgets_beside_a_condition])
+async def forgets_after_another_had_news():
+    condition = anyio.Condition()
+
+    async def waits():
+        async with condition:
+            await condition.wait()
+        await anyio.sleep(100)
+
+    async def fills():
+        await condition.acquire()
+
+    waiting = asyncio.create_task(waits(), name="waits")
+    await anyio.sleep(0.1)
+    async with condition:
+        condition.notify()
+    await anyio.sleep(0.1)
+    await asyncio.create_task(fills(), name="fills")
+    async with condition:
+        pass
+    await waiting
+
+
+@pytest.mark.parametrize(
+    "story",
+    [forgets, forgets_at_once, loses_its_permit, forgets_beside_a_condition, forgets_after_another_had_news],
+)
 def test_a_lock_that_is_not_released_is_found_once(story):
     (issue,) = reported(story)
     assert (issue.kind.value, issue.acquired_by, issue.has_ended) == ("lock-leak", "fills", True)
@@ -309,6 +334,73 @@ async def a_permit_that_another_task_gives_back():
         await permits.acquire()
 
 
+async def a_permit_of_another_task():
+    permits, lock = anyio.Semaphore(2), anyio.Lock()
+
+    async def slow():
+        await permits.acquire()
+        await anyio.sleep(10)
+        permits.release()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(slow)
+        group.start_soon(moves, permits, lock)
+        group.start_soon(moves, lock, permits)
+
+
+async def a_race():
+    lock = anyio.Lock()
+
+    async def wins(scope):
+        await anyio.sleep(10)
+        scope.cancel()
+
+    async def needs_it():
+        async with lock:
+            pass
+
+    async with lock, anyio.create_task_group() as group:
+        group.start_soon(wins, group.cancel_scope)
+        group.start_soon(needs_it)
+
+
+async def started_by_a_helper():
+    lock = anyio.Lock()
+
+    async def helps(task_status):
+        await anyio.sleep(10)
+        task_status.started()
+
+    async def serves(*, task_status):
+        async with anyio.create_task_group() as group:
+            group.start_soon(helps, task_status)
+            async with lock:
+                pass
+
+    async with anyio.create_task_group() as group, lock:
+        await group.start(serves)
+
+
+async def waits_again_and_again():
+    """A condition gives its lock back and takes it: that is no acquisition of the task's."""
+    condition = anyio.Condition()
+
+    async def waits():
+        async with condition:
+            await condition.wait()
+
+    async def holds():
+        async with condition._lock:
+            await anyio.sleep(20)
+
+    waiting = asyncio.create_task(waits())
+    await anyio.sleep(0.1)
+    async with condition:
+        condition.notify()
+    await waiting
+    await asyncio.gather(holds(), holds())
+
+
 async def a_permit_that_its_holder_was_given():
     """A block beside it does not say that the holder has none."""
     inner = SimpleNamespace(permits=anyio.Semaphore(2))
@@ -344,6 +436,10 @@ async def a_permit_that_its_holder_was_given():
         a_condition_without_news,
         a_permit_that_another_task_gives_back,
         a_permit_that_its_holder_was_given,
+        a_permit_of_another_task,
+        a_race,
+        started_by_a_helper,
+        waits_again_and_again,
     ],
 )
 def test_what_gets_on_is_not_reported(story):

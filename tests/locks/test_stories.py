@@ -304,6 +304,45 @@ async def forgets_in_a_loop():
     await spawn(works(), "works")
 
 
+async def forgets_after_news():
+    """The condition's own acquisitions are noted no more, and what the task acquired itself is."""
+    condition = asyncio.Condition()
+
+    async def waits():
+        await condition.acquire()
+        await condition.wait()
+
+    waiting = spawn(waits(), "waits")
+    await asyncio.sleep(0.1)
+    async with condition:
+        condition.notify()
+    await waiting
+    async with condition:
+        pass
+
+
+async def forgets_after_another_had_news():
+    condition = asyncio.Condition()
+
+    async def waits():
+        async with condition:
+            await condition.wait()
+        await asyncio.sleep(100)
+
+    async def fails():
+        await condition.acquire()
+
+    waiting = spawn(waits(), "waits")
+    await asyncio.sleep(0.1)
+    async with condition:
+        condition.notify()
+    await asyncio.sleep(0.1)
+    await spawn(fails(), "fails")
+    async with condition:
+        pass
+    await waiting
+
+
 async def loses_all_permits():
     permits = asyncio.Semaphore(2)
 
@@ -327,6 +366,8 @@ async def loses_all_permits():
         (is_cancelled, "works", True),
         (forgets_in_a_loop, "works", False),
         (loses_all_permits, "two", True),
+        (forgets_after_news, "waits", True),
+        (forgets_after_another_had_news, "fails", True),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
@@ -423,6 +464,23 @@ async def a_bounded_spawn():
         asyncio.create_task(job()).add_done_callback(lambda _: permits.release())
 
 
+async def a_permit_of_another_task():
+    permits, lock = asyncio.Semaphore(2), asyncio.Lock()
+
+    async def slow():
+        await permits.acquire()
+        await asyncio.sleep(10)
+        permits.release()
+
+    async def moves(first, second):
+        async with first:
+            await asyncio.sleep(0.1)
+            async with second:
+                pass
+
+    await ends(slow(), moves(permits, lock), moves(lock, permits))
+
+
 async def a_gate():
     """A lock that one task acquires and another one releases."""
     gate = asyncio.Lock()
@@ -467,6 +525,7 @@ async def short_waits():
         a_condition_without_news,
         a_rate_limiter,
         a_bounded_spawn,
+        a_permit_of_another_task,
         a_gate,
         a_lock_without_waiters,
         short_waits,

@@ -13,7 +13,15 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import NamedTuple
 
-from loopcanary.importers.java import CACHED_LENGTH_MAX, CACHED_MAX, is_stamp, local_ns, place_of, wall_ns
+from loopcanary.importers.java import (
+    CACHED_LENGTH_MAX,
+    CACHED_MAX,
+    is_stamp,
+    local_ns,
+    place_of,
+    read_place,
+    wall_ns,
+)
 from loopcanary.protocols.imports import Blocked, CodePlace, CpuRow, Device, Line, SeenStack
 
 _MS = 1_000_000
@@ -82,7 +90,7 @@ def _read_line(text: str) -> _LogLine | CodePlace | None:
             return _LogLine(_What.WRITTEN, text)
         if _CPU.fullmatch(text):
             return _LogLine(_What.CPU, text)
-    return place_of(text)
+    return read_place(text)
 
 
 _known_line = lru_cache(CACHED_MAX)(_read_line)

@@ -24,7 +24,18 @@ _A_DAY_NS = 86_400 * _S
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@lru_cache(CACHED_MAX)
+def _known_place(text: str) -> CodePlace | None:
+    return read_place(text)
+
+
 def place_of(text: str) -> CodePlace | None:
+    """As `read_place`; what is read of a short line is remembered: thousands of logs of one app have the same
+    frames."""
+    return _known_place(text) if "(" in text and len(text) <= CACHED_LENGTH_MAX else read_place(text)
+
+
+def read_place(text: str) -> CodePlace | None:
     """`com.foo.Bar.baz(Bar.java:42)`, with `at ` before it or not; also Matrix's `com.foo.Bar:baz(42)`, what
     R8's retrace writes with types: `com.foo.Bar.void baz(int)(Bar.java:42)`, and Google Play's pages with a
     space before the file. None: it is no frame."""

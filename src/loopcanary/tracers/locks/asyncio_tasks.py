@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeAlias
 
 from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local
 from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, STARTS, Primitive
@@ -16,6 +16,7 @@ from loopcanary.tracers.locks.tasks import TaskView
 _CONDITION_WAIT = asyncio.Condition.wait.__code__
 _WAIT = asyncio.tasks._wait.__code__  # type: ignore[attr-defined]
 _WAIT_FOR = asyncio.wait_for.__code__
+_Futures: TypeAlias = tuple[asyncio.Future[Any], ...]
 _GATHERING = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]
 
 
@@ -59,7 +60,7 @@ def view_of(task: asyncio.Task[Any]) -> TaskView:
     """See TaskView."""
     outermost = task.get_coro()
     chain = coroutines(outermost)
-    lock, tasks = _waits(task, chain)
+    lock, tasks, keys = _waits(task, chain)
     mark = _mark(task)
     return TaskView(
         task=task,
@@ -68,6 +69,7 @@ def view_of(task: asyncio.Task[Any]) -> TaskView:
         mark=mark,
         lock=None if mark is None else lock,
         tasks=() if mark is None else tasks,
+        keys=keys,
         holds=held(chain, lock, _in_condition(chain)),
     )
 
@@ -77,26 +79,28 @@ def _mark(task: asyncio.Task[Any]) -> Any:
     return None if future is None or future.done() else future
 
 
-def _waits(
-    task: asyncio.Task[Any], chain: list[Any]
-) -> tuple[Primitive | None, tuple[asyncio.Future[Any], ...]]:
+def _waits(task: asyncio.Task[Any], chain: list[Any]) -> tuple[Primitive | None, _Futures, tuple[Any, ...]]:
+    """Lock, tasks and keys of a TaskView."""
     for one in reversed(chain):
         code = code_of(one)
         if code in ACQUIRES:
-            return local(one, "self"), ()
+            return local(one, "self"), (), ()
         if code is _WAIT:
             is_all = local(one, "return_when") == asyncio.ALL_COMPLETED
-            return None, _open(local(one, "fs")) if is_all else ()
+            return None, _open(local(one, "fs")) if is_all else (), ()
         if code in GROUP_EXITS:
-            return None, _open(local(one, "self")._tasks)
+            group = local(one, "self")
+            scope = getattr(group, "cancel_scope", None)  # anyio's
+            return None, _open(group._tasks), () if scope is None else (group, scope)
         if code in STARTS:
-            return None, _open(_started(one))
+            status = local(one, "task_status") or local(one, "future")  # the latter before anyio 4.14
+            return None, _open(_started(one)), (status,)
         if code is _WAIT_FOR and isinstance(inner := local(one, "fut"), asyncio.Future):
-            return None, _open((inner,))
+            return None, _open((inner,)), ()
     future = getattr(task, "_fut_waiter", None)
     if isinstance(future, _GATHERING):
-        return None, _open(future._children)
-    return None, _open((future,)) if isinstance(future, asyncio.Task) else ()
+        return None, _open(future._children), ()
+    return None, _open((future,)) if isinstance(future, asyncio.Task) else (), ()
 
 
 def _started(start: Any) -> tuple[Any, ...]:
@@ -109,7 +113,7 @@ def _started(start: Any) -> tuple[Any, ...]:
     )
 
 
-def _open(futures: Any) -> tuple[asyncio.Future[Any], ...]:
+def _open(futures: Any) -> _Futures:
     return tuple(one for one in tuple(futures or ()) if not one.done())
 
 

@@ -62,8 +62,9 @@ def frames(outermost: Any) -> list[FrameType]:
     return [frame for one in reversed(coroutines(outermost)) if (frame := _frame(one)) is not None]
 
 
-def knows(outermost: Any, lock: Primitive) -> bool:
-    """Whether a local of its coroutines is the lock, or an object with the lock as an attribute."""
+def knows(outermost: Any, lock: Any) -> bool:
+    """Whether a local of its coroutines is the lock, or an object with the lock as an attribute. Or whatever
+    else it is, such as a scope."""
     return any(
         one is lock or (type(one) not in _OPAQUE and _has(one, lock))
         for coroutine in coroutines(outermost)
@@ -86,7 +87,7 @@ def held(chain: Sequence[Any], lock: Primitive | None, released: Primitive | Non
     return tuple(found)
 
 
-def _has(one: Any, lock: Primitive) -> bool:
+def _has(one: Any, lock: Any) -> bool:
     for held in gc.get_referents(one):
         if held is lock:
             return True

@@ -8,7 +8,6 @@ stack, where it is found.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import sys
 import weakref
 from collections.abc import Callable
@@ -35,6 +34,7 @@ _UNCHANGED = PLAIN[:2]
 FOLDERS.append(__file__)
 _NOTES_MAX = 64
 _BLOCK = ("__aenter__", "__aexit__")
+_WAIT = "wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ class LockHooks:
         self._failed = failed
         self._is_on = False
         self._notes: weakref.WeakKeyDictionary[Primitive, list[Acquisition]] = weakref.WeakKeyDictionary()
+        self._aside: weakref.WeakKeyDictionary[Any, Acquisition] = weakref.WeakKeyDictionary()
+        """By task: of a lock that a Condition has released while it waits for news."""
         self._put: list[tuple[type[Any], str, Any, Any]] = []
 
     def notes(self, lock: Primitive) -> tuple[Acquisition, ...]:
@@ -83,13 +85,13 @@ class LockHooks:
         limiter, name = backend.CapacityLimiter, "acquire_on_behalf_of"
         self._set(limiter, name, self._telling(getattr(limiter, name), self._contended))
         for kind in (backend.Lock, backend.Semaphore):
-            self._set(kind, "acquire", self._acquiring(kind.acquire))
+            self._set(kind, "acquire", self._noting(kind.acquire))
             self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
             self._set(kind, "release", self._releasing(kind.release))
 
     def put_in_trio(self, sync: Any, contended: Callable[[Primitive], object]) -> None:
         """When the program has loaded it. Any thread. `contended`: as that of asyncio; acquisitions are not
-        noted: a lock knows its task, and trio wakes those in line when that ends."""
+        noted: a lock knows its task, and from 0.27 on trio wakes those in line when that has ended."""
         for kind, name in know_trio(sync) if self._is_on else ():
             self._set(kind, name, self._telling(getattr(kind, name), contended))
 
@@ -115,25 +117,15 @@ class LockHooks:
             if self._is_on and is_taken(lock):
                 self._tell(self._contended, lock)
             result = await original(lock)
-            if self._is_on and not _by_block(sys._getframe(1)):
-                self._tell(self._note, lock)
+            if self._is_on:
+                why = _why(sys._getframe(1))
+                if why == _WAIT:
+                    self._tell(self._take_back, lock)
+                elif not why:
+                    self._tell(self._note, lock)
             return result
 
         return acquire
-
-    def _acquiring(self, original: Any) -> Any:
-        """No coroutine of its own for an `async with`, which is not noted."""
-        noting = self._noting(original)
-
-        @wraps(original)
-        def acquire(lock: Any) -> Any:
-            if self._is_on and not _by_block(sys._getframe(1)):
-                return noting(lock)
-            if self._is_on and is_taken(lock):
-                self._tell(self._contended, lock)
-            return original(lock)
-
-        return _as_coroutine_function(acquire)
 
     def _noting_at_once(self, original: Any) -> Any:
         @wraps(original)
@@ -148,8 +140,12 @@ class LockHooks:
     def _releasing(self, original: Any) -> Any:
         @wraps(original)
         def release(lock: Any) -> Any:
-            if self._notes and not _by_block(sys._getframe(1)):
-                self._tell(self._forget, lock)
+            if self._notes:
+                why = _why(sys._getframe(1))
+                if why == _WAIT:
+                    self._tell(self._set_aside, lock)
+                elif not why:
+                    self._tell(self._forget, lock)
             return original(lock)
 
         return release
@@ -182,12 +178,12 @@ class LockHooks:
 
     def _telling(self, original: Any, contended: Callable[[Primitive], object]) -> Any:
         @wraps(original)
-        def acquire(lock: Any, *args: Any, **kwargs: Any) -> Any:
+        async def acquire(lock: Any, *args: Any, **kwargs: Any) -> Any:
             if self._is_on and is_taken(lock):
                 self._tell(contended, lock)
-            return original(lock, *args, **kwargs)
+            return await original(lock, *args, **kwargs)
 
-        return _as_coroutine_function(acquire)
+        return acquire
 
     def _tell(self, call: Callable[[Primitive], object], lock: Primitive) -> None:
         try:
@@ -208,17 +204,31 @@ class LockHooks:
         """Of the releasing task's acquisitions the last; without one, the oldest of all."""
         notes = self._notes.get(lock)
         if notes:
-            task = _current_task()
-            own = [note for note in notes if note.task() is task]
-            notes.remove(own[-1] if own else notes[0])
-            if not notes:
-                del self._notes[lock]
+            self._remove(lock, self._own(lock) or notes[0])
 
+    def _own(self, lock: Primitive) -> Acquisition | None:
+        task = _current_task()
+        own = [note for note in self._notes.get(lock, ()) if note.task() is task]
+        return own[-1] if own else None
 
-def _as_coroutine_function(function: Any) -> Any:
-    """For those that ask `inspect`, which can be told so from 3.12 on."""
-    mark = getattr(inspect, "markcoroutinefunction", None)
-    return function if mark is None else mark(function)
+    def _remove(self, lock: Primitive, note: Acquisition) -> None:
+        self._notes[lock].remove(note)
+        if not self._notes[lock]:
+            del self._notes[lock]
+
+    def _set_aside(self, lock: Primitive) -> None:
+        """A Condition releases it for a while."""
+        own, task = self._own(lock), _current_task()
+        if own is not None and task is not None:
+            self._remove(lock, own)
+            self._aside[task] = own
+
+    def _take_back(self, lock: Primitive) -> None:
+        """A Condition has acquired it again."""
+        task = _current_task()
+        own = None if task is None else self._aside.pop(task, None)
+        if own is not None:
+            self._notes.setdefault(lock, []).append(own)
 
 
 def _current_task() -> asyncio.Task[Any] | None:
@@ -226,13 +236,17 @@ def _current_task() -> asyncio.Task[Any] | None:
     return None if asyncio._get_running_loop() is None else asyncio.current_task()
 
 
-def _by_block(frame: FrameType | None) -> bool:
-    """Whether the library calls for an `async with`, or gives back what a cancelled `acquire()` was given."""
+def _why(frame: FrameType | None) -> str:
+    """The method of the library that calls: `__aenter__` or `__aexit__` of a block, `wait` of a Condition,
+    `acquire` that gives back what it was given when it was cancelled. Empty: the program calls."""
     while frame is not None and is_plumbing(frame.f_code):
-        if frame.f_code.co_name in _BLOCK or frame.f_code in ACQUIRES:
-            return True
+        name = frame.f_code.co_name
+        if name in _BLOCK or name == _WAIT:
+            return name
+        if frame.f_code in ACQUIRES:
+            return "acquire"
         frame = frame.f_back
-    return False
+    return ""
 
 
 def _leaving(release: Any) -> Any:

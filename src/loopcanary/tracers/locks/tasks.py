@@ -23,6 +23,8 @@ class TaskView:
     """What it waits for."""
     tasks: tuple[Any, ...]
     """Tasks and futures all of which have to end before it goes on; those that have not ended."""
+    keys: tuple[Any, ...]
+    """Objects by which any task that knows one may end this wait: a nursery, its scope, a `task_status`."""
     holds: tuple[Primitive, ...]
     """What it has entered by `async with`, the outermost first."""
 

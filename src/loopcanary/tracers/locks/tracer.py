@@ -76,13 +76,16 @@ class LockTracer:
         self._hooks.put_in_trio(sys.modules[TRIO], self._contended_in_trio)
 
     def _contended(self, lock: Primitive) -> None:
-        loop = asyncio.get_running_loop()
-        self._watch_of(loop, lambda: AsyncioTasks(loop)).contended(lock)
+        loop = asyncio._get_running_loop()
+        if loop is not None:
+            self._watch_of(loop, lambda: AsyncioTasks(loop)).contended(lock)
 
     def _contended_in_trio(self, lock: Primitive) -> None:
         from loopcanary.tracers.locks.trio_tasks import TrioTasks, root
 
-        self._watch_of(root(), TrioTasks).contended(lock)
+        outermost = root()
+        if outermost is not None:
+            self._watch_of(outermost, TrioTasks).contended(lock)
 
     def _watch_of(self, loop: Any, tasks: Callable[[], LoopTasks]) -> LoopWatch:
         """`loop`: a loop, or the outermost task of a run of trio. Its own thread."""

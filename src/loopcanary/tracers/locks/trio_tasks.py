@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from inspect import unwrap
 from typing import Any
 
@@ -14,12 +15,18 @@ from loopcanary.tracers.locks.tasks import TaskView
 trio: Any = sys.modules["trio"]
 """The program has loaded it."""
 _CONDITION_WAIT = unwrap(trio.Condition.wait).__code__
+_START = unwrap(trio.Nursery.start).__code__
 _NURSERY_EXIT = unwrap(trio.Nursery._nested_child_finished).__code__
 
 
 def root() -> Any:
-    """The outermost task of the run on this thread."""
-    return trio.lowlevel.current_root_task()
+    """The outermost task of the run on this thread. None: there is none, or its time is a MockClock's, which
+    a task of ours that sleeps would move."""
+    try:
+        found = trio.lowlevel.current_root_task()
+    except RuntimeError:
+        return None
+    return None if found is None or type(found._runner.clock).__name__ == "MockClock" else found
 
 
 class TrioTasks:
@@ -34,7 +41,8 @@ class TrioTasks:
             await trio.sleep(seconds)
             call()
 
-        trio.lowlevel.spawn_system_task(loopcanary)
+        with suppress(RuntimeError):  # the run is ending
+            trio.lowlevel.spawn_system_task(loopcanary, name="loopcanary")
 
     def all(self) -> Iterator[Any]:
         """See LoopTasks."""
@@ -47,14 +55,16 @@ class TrioTasks:
     def view(self, task: Any) -> TaskView:
         """See LoopTasks."""
         chain = coroutines(task.coro)
-        lock, tasks = _waits(task, chain)
+        lock, tasks, keys = _waits(task, chain)
+        mark = task._abort_func
         return TaskView(
             task=task,
             name=task.name,
             coroutine=task.coro,
-            mark=task._abort_func,
-            lock=lock,
-            tasks=tasks,
+            mark=mark,
+            lock=None if mark is None else lock,
+            tasks=() if mark is None else tasks,
+            keys=keys,
             holds=held(chain, lock, None),
         )
 
@@ -63,18 +73,26 @@ class TrioTasks:
         return task._abort_func
 
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:  # noqa: ARG002
-        """See LoopTasks. It has neither."""
+        """See LoopTasks. Trio has no timers and no callbacks."""
         return False
 
 
-def _waits(task: Any, chain: Sequence[Any]) -> tuple[Primitive | None, tuple[Any, ...]]:
+def _waits(task: Any, chain: Sequence[Any]) -> tuple[Primitive | None, tuple[Any, ...], tuple[Any, ...]]:
+    """Lock, tasks and keys of a TaskView."""
+    keys: tuple[Any, ...] = ()
+    tasks: tuple[Any, ...] = ()
     for one in reversed(chain):
         code = code_of(one)
         if code in ACQUIRES:
-            return local(one, "self"), ()
+            return local(one, "self"), (), ()
         if code is _CONDITION_WAIT:
             lock = local(one, "self")._lock
-            return (lock if task in lock._lot._parked else None), ()
+            return (lock if task in lock._lot._parked else None), (), ()
         if code is _NURSERY_EXIT:
-            return None, tuple(local(one, "self").child_tasks)
-    return None, ()
+            nursery = local(one, "self")
+            tasks, keys = tuple(nursery.child_tasks), (nursery, nursery.cancel_scope)
+        elif (
+            code is _START
+        ):  # waits in a nursery of its own for the task, which may be told elsewhere to have started
+            keys = (*keys, local(one, "task_status"))
+    return None, tasks, keys

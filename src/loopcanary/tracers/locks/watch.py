@@ -35,8 +35,8 @@ class Queue:
     """A lock for which tasks wait."""
 
     lock: weakref.ref[Primitive]
-    first: Any = None
-    """The mark of the task that is first in line."""
+    first: Callable[[], Any] = lambda: None
+    """The mark of the task that is first in line, if it is still there: the loop may have ended."""
     since_ns: int = 0
     checks: int = 0
     examined: int = 0
@@ -124,8 +124,8 @@ class LoopWatch:
         if lock is None or first is None:
             self._queues = {key: one for key, one in self._queues.items() if one is not queue}
             return False
-        if first is not queue.first:
-            queue.first, queue.since_ns, queue.checks, queue.examined = first, now_ns, 0, 0
+        if first is not queue.first():
+            queue.first, queue.since_ns, queue.checks, queue.examined = weakref.ref(first), now_ns, 0, 0
             return False
         queue.checks += 1
         if queue.checks < _CHECKS or queue.examined >= len(_EXAMINED_AT_NS):
@@ -163,16 +163,26 @@ class LoopWatch:
         for cycle in cycles(waits, lambda task: (views[task].name, task)):
             members = tuple(views[task] for task in cycle)
             key = frozenset(id(one.mark) for one in members)
-            if key not in self._told and all(map(self._is_unchanged, members)):
+            others = [view for task, view in views.items() if task not in waits]
+            may_end = any(self._is_passed_on_later(one, others) for one in members)
+            for other in others:
+                may_end = may_end or any(_may_end(other, one) for one in members)
+                yield
+            if not may_end and key not in self._told and all(map(self._is_unchanged, members)):
                 self._told.add(key)
                 locks = {id(one.lock) for one in members}
                 waited_ns = [self.now_ns() - one.since_ns for one in suspects if id(one.lock()) in locks]
-                others = len(waits) - len(members)
-                self.found.cycle(self.tasks.kind, Cycle(members, others, max(waited_ns, default=0)))
+                waiting = len(waits) - len(members)
+                self.found.cycle(self.tasks.kind, Cycle(members, waiting, max(waited_ns, default=0)))
 
     def _is_unchanged(self, view: TaskView) -> bool:
         """It has not run since it was looked at."""
         return view.mark is not None and view.mark is self.tasks.mark(view.task)
+
+    def _is_passed_on_later(self, wait: TaskView, others: list[TaskView]) -> bool:
+        """Whether a timer, or the end of another task, may give back a permit."""
+        lock = wait.lock
+        return lock is not None and not is_lock(lock) and self.tasks.may_release(lock, others)
 
     def _by_note(self, lock: Primitive, views: dict[int, TaskView]) -> list[int]:
         """The task that called `acquire()`. Of a semaphore any task may give a permit back, and one that
@@ -184,7 +194,7 @@ class LoopWatch:
 
     def _leaks(self, queue: Queue, views: dict[int, TaskView], entered: dict[int, list[int]]) -> None:
         lock, now_ns = queue.lock(), self.now_ns()
-        if lock is None or first_in_line(lock) is not queue.first:
+        if lock is None or first_in_line(lock) is not queue.first():
             return
         notes = self.notes(lock)
         waited_ns = now_ns - queue.since_ns
@@ -226,6 +236,13 @@ def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, lis
         return entered.get(id(lock), [])
     # What is no task of this loop may go on.
     return [id(one) for one in told] if all(id(one) in views for one in told) else []
+
+
+def _may_end(other: TaskView, wait: TaskView) -> bool:
+    """Whether a task that can go on may end the wait of one that cannot: it may give back a permit of what is
+    no lock, cancel a nursery, or say that a task has started."""
+    keys = wait.keys if wait.lock is None else () if is_lock(wait.lock) else (wait.lock,)
+    return any(key is not None and knows(other.coroutine, key) for key in keys)
 
 
 def first_in_line(lock: Primitive) -> Any:
