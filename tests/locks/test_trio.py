@@ -206,6 +206,24 @@ def test_a_nursery_in_the_lock_that_its_task_needs():
     assert issue.advice.startswith("Wait for the task when the lock has been released")
 
 
+async def nested_in_a_limiter():
+    limiter = trio.CapacityLimiter(3)
+
+    async def works(depth):
+        async with limiter:
+            await trio.sleep(0.1)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(works, depth + 1, name=f"works {depth + 1}")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(works, 0, name="works 0")
+
+
+def test_of_several_circles_the_same_is_reported():
+    (issue,) = reported(nested_in_a_limiter)
+    assert [wait.task for wait in issue.cycle] == [f"works {depth}" for depth in range(4)]
+
+
 async def starts_a_task_that_needs_the_lock():
     lock = trio.Lock()
 

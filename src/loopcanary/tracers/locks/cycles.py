@@ -34,7 +34,11 @@ def stuck(views: Views, holders: Holders) -> dict[int, int]:
     left = {task for task, (targets, _) in waits.items() if targets}
     while gone := {task for task in left if not _is_stuck(*waits[task], left)}:
         left -= gone
-    return {task: next(one for one in waits[task][0] if one in left) for task in left}
+    # Of several the same in each run: the bug's fingerprint is made of the cycle.
+    return {
+        task: min((one for one in waits[task][0] if one in left), key=lambda one: (views[one].name, one))
+        for task in left
+    }
 
 
 def held_up(views: Views, holders: Holders, first: Iterable[int]) -> set[int]:
