@@ -6,6 +6,7 @@ import ast
 import re
 
 from loopcanary.diagnosis.code.call_sites import CallSites
+from loopcanary.diagnosis.code.parsing import statement
 from loopcanary.diagnosis.culprit.suspect import Suspect
 
 _MOST = 0.6
@@ -34,10 +35,10 @@ def is_growing_text(suspect: Suspect, sites: CallSites) -> bool:
 def _parts(text: str, line: str) -> list[ast.expr]:
     """What grows, and what is added to it."""
     try:
-        statement = ast.parse(text).body[0]
+        found = statement(text)
     except (SyntaxError, ValueError, IndexError):
         return []
-    match statement:
+    match found:
         case ast.AugAssign(op=ast.Add(), target=target, value=value):
             return [target, value]
         case ast.Expr(ast.BinOp(op=ast.Add()) as operation):

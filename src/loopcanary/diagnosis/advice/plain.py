@@ -8,6 +8,7 @@ import re
 from loopcanary.diagnosis.advice.setting import Plain
 from loopcanary.diagnosis.code.call_sites import CallSites
 from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.diagnosis.code.parsing import expression
 from loopcanary.diagnosis.code.stack_frames import Placed, PlacedFrame
 from loopcanary.diagnosis.title import short_place
 
@@ -69,7 +70,7 @@ def _is_destructor(view: PlacedFrame) -> bool:
 def _handed(text: str | None) -> str | None:
     """`load(path, deep=True)` -> `partial(load, path, deep=True)`: not every executor takes keywords."""
     try:
-        call = None if text is None else ast.parse(text, mode="eval").body
+        call = None if text is None else expression(text)
     except (SyntaxError, ValueError):
         return None
     if text is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name | ast.Attribute):

@@ -9,6 +9,7 @@ import tokenize
 from dataclasses import dataclass
 
 from loopcanary.diagnosis.code.blocks import block_at, headers_around
+from loopcanary.diagnosis.code.parsing import parses, statement
 from loopcanary.diagnosis.code.repetition import is_loop, is_loop_head, is_repeated
 from loopcanary.diagnosis.code.sources import SourceLines, SourceReader
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame
@@ -240,16 +241,8 @@ def _chain_head(lines: tuple[str, ...], index: int) -> str:
         if line.startswith("."):
             continue
         head = _LEAD.sub("", one_line(above))
-        return f"{head}." if _parses(head) else "…."
+        return f"{head}." if parses(head) else "…."
     return "…."
-
-
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text, mode="eval")
-    except (SyntaxError, ValueError):
-        return False
-    return True
 
 
 def shorten(text: str) -> str:
@@ -296,10 +289,10 @@ def operator_of(text: str) -> str | None:
     """The operator of a text that is no call, by its function in the module `operator`; `del` of that
     statement. None for those that no advice is about."""
     try:
-        statement = ast.parse(text).body[0]
+        found = statement(text)
     except (SyntaxError, ValueError, IndexError):
         return None
-    match statement:
+    match found:
         case ast.Delete():
             return "del"
         case ast.AugAssign(op=ast.Add()):

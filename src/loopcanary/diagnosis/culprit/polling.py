@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from loopcanary.diagnosis.causes.sleep import SLEEPING_CALLS
 from loopcanary.diagnosis.causes.verdict import Verdict
+from loopcanary.diagnosis.code.parsing import expression
 from loopcanary.diagnosis.code.repetition import is_loop
 from loopcanary.diagnosis.culprit.suspect import Suspect
 from loopcanary.diagnosis.samples.observation import Observation
@@ -44,10 +45,10 @@ def find_polling(
 def _constant_sleep(call: str) -> float | None:
     """The seconds of `time.sleep(0.05)`."""
     try:
-        expression = ast.parse(call, mode="eval").body
+        found = expression(call)
     except (SyntaxError, ValueError):
         return None
-    match expression:
+    match found:
         case ast.Call(
             func=ast.Name(name) | ast.Attribute(attr=name), args=[ast.Constant(int() | float() as seconds)]
         ) if name in SLEEPING_CALLS and seconds > 0:
