@@ -1,8 +1,8 @@
 """Source as a syntax tree, made beside the program's own threads.
 
 CPython before 3.11.8 counts the depth of all trees that are being made in one place (gh-106905). Where the
-collector runs Python code while the program makes a tree, and we make one meanwhile, the program's `ast.parse`
-raises SystemError. There we wait for it. (From 3.12 on the collector does not run in the middle of a tree.)
+collector runs Python code while the program makes a tree, and we make one meanwhile, `ast.parse` raises
+SystemError in the program. There we wait for it. (From 3.12 on the collector never runs within a tree.)
 """
 
 from __future__ import annotations
