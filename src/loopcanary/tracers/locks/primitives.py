@@ -152,7 +152,7 @@ def inside(one: Any) -> Any:
     """The lock in what anyio has around it; anything else as it is. Asks nothing of the object itself."""
     if _anyio.locks or _trio.locks:
         for module, kind, name in _AROUND:
-            if type(one) is getattr(sys.modules.get(module), kind, type):
+            if type(one) is getattr(sys.modules.get(module), kind, None):
                 held = getattr(one, name, None)
                 return one if held is None else inside(held)
     return one

@@ -93,6 +93,6 @@ def _waits(task: Any, chain: Sequence[Any]) -> tuple[Primitive | None, tuple[Any
             tasks, keys = tuple(nursery.child_tasks), (nursery, nursery.cancel_scope)
         elif (
             code is _START
-        ):  # waits in a nursery of its own for the task, which may be told elsewhere to have started
+        ):  # it waits in a nursery of its own; any task may say that the new one has started
             keys = (*keys, local(one, "task_status"))
     return None, tasks, keys
