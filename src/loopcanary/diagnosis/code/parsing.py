@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 import sys
-import time
-from _thread import get_ident
 from types import FrameType
 from typing import Any
 
 from loopcanary.thread_frames import thread_frames
+from loopcanary.unpatched import unpatched
 
 HAS_ONE_COUNT = sys.version_info < (3, 11, 8)
 _PARSE = ast.parse.__code__
@@ -45,20 +44,20 @@ def parses(text: str) -> bool:
 
 def _tree(text: str, mode: str) -> Any:
     tries = _TRIES
-    while HAS_ONE_COUNT and _is_made_elsewhere():
+    while HAS_ONE_COUNT and _is_being_made():
         tries -= 1
         if not tries:
             raise ValueError("the program makes a syntax tree")
-        time.sleep(_AGAIN_S)
+        unpatched("time", "sleep")(_AGAIN_S)
     try:
         return ast.parse(text, mode=mode)
     except SystemError as error:  # the program came into the middle of ours
         raise ValueError(str(error)) from error
 
 
-def _is_made_elsewhere() -> bool:
-    own = get_ident()
-    return any(_is_within(frame) for thread, frame in thread_frames().items() if thread != own)
+def _is_being_made() -> bool:
+    """By any thread: also by this one, where the collector has called us."""
+    return any(_is_within(frame) for frame in thread_frames().values())
 
 
 def _is_within(frame: FrameType | None) -> bool:
