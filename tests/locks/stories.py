@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
+
+import pytest
 
 from loopcanary.probes import ImportWatch
 from loopcanary.tracers.locks.tracer import LockTracer
@@ -77,6 +80,11 @@ def reported(story: Story, seconds: float = 60) -> list[Any]:
         loop.close()
     assert desk.errors == []
     return desk.issues
+
+
+def told_with(library: Any, stories: Iterable[Callable[[Any], Awaitable[object]]]) -> list[Any]:
+    """As parameters of a test, each with its name."""
+    return [pytest.param(partial(story, library), id=getattr(story, "__name__", "")) for story in stories]
 
 
 async def _run(story: Story) -> None:

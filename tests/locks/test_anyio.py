@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import AsyncExitStack
+from functools import partial
 from types import SimpleNamespace
 
 import anyio
@@ -14,7 +15,8 @@ from anyio._backends import _asyncio as backend
 
 from loopcanary.tracers.locks.hooks import LockHooks
 
-from .stories import reported
+from .group_stories import CIRCLES, PARENTS, QUIET, both, moves, nested_in_a_limiter, opposite_order
+from .stories import reported, told_with
 
 OF_THE_MODULE = anyio.Lock(), anyio.Lock()
 PERMITS_OF_THE_MODULE, OTHER_PERMITS = anyio.Semaphore(1), anyio.Semaphore(1)
@@ -22,61 +24,19 @@ PERMITS_OF_THE_MODULE, OTHER_PERMITS = anyio.Semaphore(1), anyio.Semaphore(1)
 LIMITER_OF_THE_MODULE = anyio.CapacityLimiter(1)
 
 
-class Bank:
-    def __init__(self):
-        self.accounts, self.ledger = anyio.Lock(), anyio.Lock()
-
-
-async def moves(first, second):
-    async with first:
-        await anyio.sleep(0.1)
-        async with second:
-            pass
-
-
-async def both(first, second):
-    async with anyio.create_task_group() as group:
-        group.start_soon(moves, first, second, name="pay")
-        group.start_soon(moves, second, first, name="refund")
-
-
 # ---- tasks that wait for each other -------------------------------------------------------------
 
 
-async def opposite_order():
-    bank = Bank()
-
-    async def pay():
-        async with bank.accounts:
-            await anyio.sleep(0.1)
-            async with bank.ledger:
-                pass
-
-    async def refund():
-        async with bank.ledger:
-            await anyio.sleep(0.1)
-            async with bank.accounts:
-                pass
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(pay, name="pay")
-        group.start_soon(refund, name="refund")
-
-
 async def made_before_the_loop():
-    await both(anyio.Lock(), OF_THE_MODULE[0])
-
-
-async def semaphores():
-    await both(anyio.Semaphore(1), anyio.Semaphore(1))
+    await both(anyio, anyio.Lock(), OF_THE_MODULE[0])
 
 
 async def a_semaphore_made_before_the_loop():
-    await both(PERMITS_OF_THE_MODULE, anyio.Lock())
+    await both(anyio, PERMITS_OF_THE_MODULE, anyio.Lock())
 
 
 async def semaphores_made_before_the_loop():
-    await both(PERMITS_OF_THE_MODULE, OTHER_PERMITS)
+    await both(anyio, PERMITS_OF_THE_MODULE, OTHER_PERMITS)
 
 
 async def semaphores_by_acquire():
@@ -92,45 +52,24 @@ async def semaphores_by_acquire():
         group.start_soon(takes, other, one, name="refund")
 
 
-async def limiters():
-    await both(LIMITER_OF_THE_MODULE, anyio.CapacityLimiter(1))
+async def a_limiter_made_before_the_loop():
+    await both(anyio, LIMITER_OF_THE_MODULE, anyio.CapacityLimiter(1))
 
 
 async def one_of_asyncio():
-    await both(anyio.Lock(), asyncio.Lock())
-
-
-async def by_acquire():
-    one, other = anyio.Lock(), anyio.Lock()
-
-    async def takes(first, second):
-        await first.acquire()
-        await anyio.sleep(0.1)
-        await second.acquire()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(takes, one, other, name="pay")
-        group.start_soon(takes, other, one, name="refund")
-
-
-async def a_conditions_lock():
-    condition, lock = anyio.Condition(), anyio.Lock()
-    await both(condition, lock)
+    await both(anyio, anyio.Lock(), asyncio.Lock())
 
 
 @pytest.mark.parametrize(
     "story",
     [
-        opposite_order,
+        *told_with(anyio, CIRCLES),
         made_before_the_loop,
-        semaphores,
         a_semaphore_made_before_the_loop,
         semaphores_made_before_the_loop,
         semaphores_by_acquire,
-        limiters,
+        a_limiter_made_before_the_loop,
         one_of_asyncio,
-        by_acquire,
-        a_conditions_lock,
     ],
 )
 def test_a_deadlock_is_found_once(story):
@@ -142,44 +81,27 @@ def test_a_deadlock_is_found_once(story):
 
 
 def test_a_deadlock_says_who_holds_what():
-    (issue,) = reported(opposite_order)
+    (issue,) = reported(partial(opposite_order, anyio))
     assert [wait.holds for wait in issue.cycle] == ["Lock 'Bank.accounts'", "Lock 'Bank.ledger'"]
 
 
-async def a_group_in_the_lock():
-    lock = OF_THE_MODULE[1]
-
-    async def child():
-        async with lock:
-            pass
-
-    async with lock, anyio.create_task_group() as group:
-        group.start_soon(child, name="child")
+async def a_group_in_a_lock_of_the_module():
+    async with OF_THE_MODULE[1], anyio.create_task_group() as group:
+        group.start_soon(moves, anyio, OF_THE_MODULE[1], anyio.Lock(), name="child")
 
 
-def test_a_group_in_the_lock_that_its_task_needs():
-    (issue,) = reported(a_group_in_the_lock)
+@pytest.mark.parametrize("story", [*told_with(anyio, PARENTS), a_group_in_a_lock_of_the_module])
+def test_a_group_that_needs_the_lock_around_it(story):
+    (issue,) = reported(story)
     waits = {wait.task: (wait.waits_for, wait.holds) for wait in issue.cycle}
-    assert waits == {
-        "child": ("Lock 'lock'", None),
-        "main": ("the task child", "Lock 'lock'"),
-    }
+    assert waits.keys() == {"main", "child"}
+    assert waits["main"][0] == "the task child"
+    assert waits["child"][0] == waits["main"][1]
 
 
-async def starts_a_task_that_needs_the_lock():
-    lock = anyio.Lock()
-
-    async def child(*, task_status):
-        async with lock:
-            task_status.started()
-
-    async with anyio.create_task_group() as group, lock:
-        await group.start(child, name="child")
-
-
-def test_a_task_that_cannot_start_is_a_deadlock():
-    (issue,) = reported(starts_a_task_that_needs_the_lock)
-    assert {wait.task for wait in issue.cycle} == {"main", "child"}
+def test_of_several_circles_the_same_is_reported():
+    (issue,) = reported(partial(nested_in_a_limiter, anyio))
+    assert [wait.task for wait in issue.cycle] == [f"works {depth}" for depth in range(4)]
 
 
 # ---- locks that are not released ----------------------------------------------------------------
@@ -274,53 +196,6 @@ def test_a_lock_that_is_not_released_is_found_once(story):
 # ---- what is none -------------------------------------------------------------------------------
 
 
-async def a_busy_lock():
-    lock = anyio.Lock()
-
-    async def works():
-        for _ in range(20):
-            async with lock:
-                await anyio.sleep(1)
-
-    async with anyio.create_task_group() as group:
-        for _ in range(5):
-            group.start_soon(works)
-
-
-async def a_slow_holder():
-    lock = anyio.Lock()
-
-    async def works():
-        await lock.acquire()
-        try:
-            await anyio.sleep(25)
-        finally:
-            lock.release()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(works)
-        group.start_soon(works)
-
-
-async def a_limiter_that_no_task_holds():
-    limiter = anyio.CapacityLimiter(1)
-    await limiter.acquire_on_behalf_of("a thread")
-    async with limiter:
-        pass
-
-
-async def a_condition_without_news():
-    condition = anyio.Condition()
-
-    async def waits():
-        async with condition:
-            await condition.wait()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(waits)
-        group.start_soon(waits)
-
-
 async def a_permit_that_another_task_gives_back():
     permits = anyio.Semaphore(1)
     await permits.acquire()
@@ -332,53 +207,6 @@ async def a_permit_that_another_task_gives_back():
     async with anyio.create_task_group() as group:
         group.start_soon(gives_back)
         await permits.acquire()
-
-
-async def a_permit_of_another_task():
-    permits, lock = anyio.Semaphore(2), anyio.Lock()
-
-    async def slow():
-        await permits.acquire()
-        await anyio.sleep(10)
-        permits.release()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(slow)
-        group.start_soon(moves, permits, lock)
-        group.start_soon(moves, lock, permits)
-
-
-async def a_race():
-    lock = anyio.Lock()
-
-    async def wins(scope):
-        await anyio.sleep(10)
-        scope.cancel()
-
-    async def needs_it():
-        async with lock:
-            pass
-
-    async with lock, anyio.create_task_group() as group:
-        group.start_soon(wins, group.cancel_scope)
-        group.start_soon(needs_it)
-
-
-async def started_by_a_helper():
-    lock = anyio.Lock()
-
-    async def helps(task_status):
-        await anyio.sleep(10)
-        task_status.started()
-
-    async def serves(*, task_status):
-        async with anyio.create_task_group() as group:
-            group.start_soon(helps, task_status)
-            async with lock:
-                pass
-
-    async with anyio.create_task_group() as group, lock:
-        await group.start(serves)
 
 
 async def waits_again_and_again():
@@ -430,15 +258,9 @@ async def a_permit_that_its_holder_was_given():
 @pytest.mark.parametrize(
     "story",
     [
-        a_busy_lock,
-        a_slow_holder,
-        a_limiter_that_no_task_holds,
-        a_condition_without_news,
+        *told_with(anyio, QUIET),
         a_permit_that_another_task_gives_back,
         a_permit_that_its_holder_was_given,
-        a_permit_of_another_task,
-        a_race,
-        started_by_a_helper,
         waits_again_and_again,
     ],
 )
@@ -507,7 +329,7 @@ def test_the_locks_do_what_they_did(story):
 
 def test_nothing_is_left_in_anyio():
     before = {kind: dict(vars(kind)) for kind in (backend.Lock, backend.Semaphore)}
-    reported(opposite_order)
+    reported(partial(opposite_order, anyio))
     assert {kind: dict(vars(kind)) for kind in before} == before
 
 
