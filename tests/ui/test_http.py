@@ -14,6 +14,7 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 from tests.store.samples import (
+    DEADLOCK,
     HOSTILE,
     ISSUES,
     JANK,
@@ -420,7 +421,9 @@ def test_changes_name_the_command_for_other_comparisons(store: Store):
 
 def test_a_store_that_was_watched_without_a_stall(store: Store):
     store.put([SESSION], [])
-    assert "No stall was recorded" in let_in(client_of(store)).get("/").text
+    assert "<h2>No stall was recorded</h2>" in let_in(client_of(store)).get("/").text
+    store.put([], [DEADLOCK])
+    assert ">1 issue of other kinds</a></h2>" in let_in(client_of(store)).get("/").text
 
 
 def test_a_damaged_store_is_named_and_begun_anew(filled: Store):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.samples import (
+    DEADLOCK,
     BEGAN,
     HOSTILE,
     ISSUES,
@@ -158,6 +159,12 @@ def test_the_policy_comes_before_what_it_is_about(filled: Store):
 def test_without_data_it_is_small(store: Store):
     assert len(document(page_of(store), "")) < 1_500_000
     assert "Nothing was watched yet" in parsed(store).text
+
+
+def test_a_deadlock_without_a_stall_comes_first(store: Store):
+    store.put([SESSION], [DEADLOCK])
+    text = " ".join(parsed(store).text.split())
+    assert "What blocked the loop No stall was recorded, but deadlocks deadlock: 2 tasks wait" in text
 
 
 def test_libraries_come_with_their_licences(store: Store):

@@ -37,7 +37,7 @@ _BLOCK = ("__aenter__", "__aexit__")
 _WAIT = "wait"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Acquisition:
     """An `acquire()` without `async with`."""
 

@@ -88,7 +88,8 @@ class LoopWatch:
     _queues: dict[int, Queue] = field(default_factory=dict)
     _is_asked: bool = False
     """The loop will call `_tick`."""
-    _told: set[object] = field(default_factory=set)
+    _told: weakref.WeakValueDictionary[int, object] = field(default_factory=weakref.WeakValueDictionary)
+    """Marks of the waits in cycles, and acquisitions, by their ids: nothing of theirs is called."""
 
     def contended(self, lock: Primitive) -> None:
         """A task is about to wait for it."""
@@ -162,18 +163,22 @@ class LoopWatch:
         yield
         for cycle in cycles(waits, lambda task: (views[task].name, task)):
             members = tuple(views[task] for task in cycle)
-            key = frozenset(id(one.mark) for one in members)
             others = [view for task, view in views.items() if task not in waits]
             may_end = any(self._is_passed_on_later(one, others) for one in members)
             for other in others:
                 may_end = may_end or any(_may_end(other, one) for one in members)
                 yield
-            if not may_end and key not in self._told and all(map(self._is_unchanged, members)):
-                self._told.add(key)
+            is_told = all(self._is_told(one.mark) for one in members)
+            if not may_end and not is_told and all(map(self._is_unchanged, members)):
+                self._told.update({id(one.mark): one.mark for one in members})
                 locks = {id(one.lock) for one in members}
                 waited_ns = [self.now_ns() - one.since_ns for one in suspects if id(one.lock()) in locks]
                 waiting = len(waits) - len(members)
                 self.found.cycle(self.tasks.kind, Cycle(members, waiting, max(waited_ns, default=0)))
+
+    def _is_told(self, one: object) -> bool:
+        """What has another's id, which is gone, is not that one."""
+        return one is not None and self._told.get(id(one)) is one
 
     def _is_unchanged(self, view: TaskView) -> bool:
         """It has not run since it was looked at."""
@@ -213,8 +218,8 @@ class LoopWatch:
         if self._is_passed_on(lock, others, has_ended=not alive):
             return
         note = notes[-1]
-        if id(note) not in self._told:
-            self._told.add(id(note))
+        if not self._is_told(note):
+            self._told[id(note)] = note
             order = {id(mark): place for place, mark in enumerate(in_line(lock))}
             waiters = tuple(sorted(waiters, key=lambda view: order.get(id(view.mark), len(order))))
             self.found.leak(self.tasks.kind, Leak(lock, note, not alive, waiters, waited_ns))

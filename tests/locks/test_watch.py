@@ -1,0 +1,112 @@
+"""The search for deadlocks in one loop: which of them have been told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopcanary.tracers.locks.primitives import Primitive
+from loopcanary.tracers.locks.tasks import TaskView
+from loopcanary.tracers.locks.watch import SUSPECT_NS, Cycle, Leak, LoopWatch
+
+NAMES = ["a", "b"]
+TRIES = 1_000
+
+
+class Wait:
+    """The mark of a wait."""
+
+
+@dataclass
+class PairOfTasks:
+    """A loop with two tasks that wait for each other, on a clock of its own."""
+
+    kind = "asyncio"
+    marks: list[Wait] = field(default_factory=lambda: [Wait(), Wait()])
+    asked: list[Callable[[], object]] = field(default_factory=list)
+    now_ns: int = 0
+
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        self.now_ns += int(seconds * 1e9)
+        self.asked.append(call)
+
+    def all(self) -> Iterable[str]:
+        return NAMES
+
+    def view(self, task: str) -> TaskView:
+        other = NAMES[1 - NAMES.index(task)]
+        mark = self.mark(task)
+        return TaskView(task, task, None, mark, lock=None, tasks=(other,), keys=(), holds=())
+
+    def mark(self, task: str) -> Wait:
+        return self.marks[NAMES.index(task)]
+
+    def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:
+        return False
+
+
+@dataclass
+class Told:
+    cycles: list[Cycle] = field(default_factory=list)
+
+    def cycle(self, loop: str, cycle: Cycle) -> None:
+        self.cycles.append(cycle)
+
+    def leak(self, loop: str, leak: Leak) -> None:
+        raise AssertionError(leak)
+
+
+class Waiter:
+    def done(self) -> bool:
+        return False
+
+
+def look_until_quiet(tasks: PairOfTasks, told: Told) -> LoopWatch:
+    watch = LoopWatch(tasks, lambda lock: (), told, lambda call: call(), lambda: tasks.now_ns)
+    again(watch, tasks)
+    return watch
+
+
+def again(watch: LoopWatch, tasks: PairOfTasks) -> None:
+    """A task waits for a lock, until its tasks have been looked at; then it no longer does."""
+    lock: Any = asyncio.Lock()
+    lock._locked, lock._waiters = True, [Waiter()]
+    watch.contended(lock)
+    began_ns = tasks.now_ns
+    while tasks.now_ns - began_ns < 2 * SUSPECT_NS:
+        tasks.asked.pop()()
+    lock._waiters = []
+    while tasks.asked:
+        tasks.asked.pop()()
+
+
+def with_number(number: int) -> Wait:
+    """A new one in the place of one that is gone."""
+    kept = []
+    for _ in range(TRIES):
+        if id(wait := Wait()) == number:
+            return wait
+        kept.append(wait)
+    raise AssertionError("no new object has the number of one that is gone")
+
+
+def test_a_cycle_is_told_once():
+    tasks, told = PairOfTasks(), Told()
+    watch = look_until_quiet(tasks, told)
+    again(watch, tasks)
+    (cycle,) = told.cycles
+    assert [view.name for view in cycle.views] == NAMES
+
+
+def test_waits_with_the_numbers_of_earlier_ones_are_others():
+    tasks, told = PairOfTasks(), Told()
+    watch = look_until_quiet(tasks, told)
+    told.cycles.clear()
+    for place in range(2):
+        number = id(tasks.marks[place])
+        tasks.marks[place] = Wait()  # of the next round, until there is one with the number
+        tasks.marks[place] = with_number(number)
+    again(watch, tasks)
+    assert len(told.cycles) == 1
