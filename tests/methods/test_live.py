@@ -171,7 +171,8 @@ def test_a_trace_has_each_call_by_itself(start: Start):
     for load in loads:
         begin, end = load["ts"], load["ts"] + load["dur"]
         inside = [one for one in slices if begin <= one["ts"] and one["ts"] + one["dur"] <= end]
-        assert [one["name"] for one in inside if one is not load] == ["parse"] * 3
+        # Microseconds: what has called it may begin and end with it.
+        assert [one["name"] for one in inside if one["name"] not in ("load", "turn")] == ["parse"] * 3
 
 
 def test_what_is_traced_already_is_shown(start: Start):

@@ -162,8 +162,8 @@ class Pipeline:
 
     def _remember(self, stall: Issue) -> None:
         if isinstance(stall, Stall):
-            self.counts["stalls_reported"] += 1
             self.recent.add(stall)
+            self.counts["stalls_reported"] += 1  # last: who waits for it looks for the stall then
         else:
             self.issue_counts[f"{stall.kind.value}_reported"] += 1
         if len(self._seen) < _REMEMBERED_GROUPS or stall.fingerprint in self._seen:
