@@ -4,6 +4,7 @@
 
 #include "core/answers/answers.h"
 #include "core/host/kept_file.h"
+#include "core/signals/kill_signals.h"
 #include "core/start/start.h"
 #include "module/keeper/errands.h"
 
@@ -51,6 +52,7 @@ static void let_go_in_child(void)
 {
     lc_answers_end();
     lc_start_leave();
+    lc_kill_signals_leave();
     lc_the_agent.running = false;
     lc_the_agent.generation++;
     lc_the_agent.threads_storing = 0; /* they are not here, and a thread that stores does not fork */
@@ -85,7 +87,7 @@ static void give_back(lc_agent *agent, bool process_ends)
     lc_memory_reader_close(&agent->reader);
     /* The generation has changed by now: a thread that begins to store from here on sees that (lc_storing_begin). */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    agent->flight.is_stored_to = __atomic_load_n(&agent->threads_storing, __ATOMIC_SEQ_CST) != 0;
+    agent->flight.is_stored_to |= __atomic_load_n(&agent->threads_storing, __ATOMIC_SEQ_CST) != 0;
     lc_flight_close(&agent->flight, process_ends);
     lc_close_all_left();
 }
@@ -171,6 +173,7 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
     agent->generation++;
     agent->running = true;
     lc_answers_begin();
+    lc_kill_signals_begin(&agent->watchdog, settings->signals, (const void *)(uintptr_t)PyOS_setsig);
     return true;
 }
 
@@ -189,6 +192,7 @@ void lc_agent_stop(bool process_ends, uint64_t deadline_ns)
         }
     } while (lc_life_is(&agent->watchdog.life, LC_LIFE_RUNS)); /* a fork was over meanwhile, and has started it again */
     lc_answers_end();
+    agent->flight.is_stored_to |= !lc_kill_signals_end();
     agent->running = false;
     agent->generation++;
     Py_CLEAR(agent->scene_variable);

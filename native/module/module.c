@@ -42,16 +42,16 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
 {
     static char *keywords[] = {"path",    "facts",  "threshold_ns", "sample_delay_ns", "sample_interval_ns",
                                "hang_ns", "anr_ns", "checkpoint",   "takes_keeper",    "stalls_per_minute",
-                               "notify_socket", "feed_ns", "exit_hung_ns", NULL};
+                               "notify_socket", "feed_ns", "exit_hung_ns", "signals", NULL};
     PyObject *path, *checkpoint = NULL;
     int takes_keeper = 0;
     const char *facts, *notify_socket = NULL;
     Py_ssize_t facts_bytes;
-    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0, feed = 0, exit_hung = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pKyKK", keywords, PyUnicode_FSConverter, &path, &facts,
+    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0, feed = 0, exit_hung = 0, signals = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pKyKKK", keywords, PyUnicode_FSConverter, &path, &facts,
                                      &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
                                      PyUnicode_FSConverter, &checkpoint, &takes_keeper, &per_minute, &notify_socket,
-                                     &feed, &exit_hung)) {
+                                     &feed, &exit_hung, &signals)) {
         return NULL;
     }
     const lc_watchdog_settings settings = {
@@ -63,7 +63,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
         .anr_ns = anr,
         .stalls_per_minute = per_minute,
         .notify_socket = notify_socket,
-        .feed_ns = feed, .exit_hung_ns = exit_hung,
+        .feed_ns = feed, .exit_hung_ns = exit_hung, .signals = signals,
     };
     const bool started =
         lc_agent_start(PyBytes_AS_STRING(path), checkpoint ? PyBytes_AS_STRING(checkpoint) : NULL, facts,

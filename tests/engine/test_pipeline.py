@@ -14,8 +14,8 @@ from loopcanary.engine.in_process.pipeline import Pipeline
 def test_a_stall_that_counts_as_reported_is_there():
     """pytest's plugin waits for the count, then asks for the stalls."""
     stations: Any = SimpleNamespace(introduce=None, reporters=(), interceptors=())
-    stations.sink = SimpleNamespace(put_issue=lambda issue: None)
-    pipeline = Pipeline(stations, Boundary(lambda line: None), lambda: 0)
+    stations.sink = SimpleNamespace(put_issue=id)
+    pipeline = Pipeline(stations, Boundary(id), lambda: 0)
     counted = []
     add = pipeline.recent.add
     pipeline.recent.add = lambda stall: (counted.append(pipeline.counts["stalls_reported"]), add(stall))  # type: ignore[method-assign,assign]

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from loopcanary.flight import format as layout
+from loopcanary.flight import signals
 
-LAYOUTS = [one for one in vars(layout).values() if isinstance(one, layout.Layout)]
+LAYOUTS = [one for part in (layout, signals) for one in vars(part).values() if isinstance(one, layout.Layout)]
 
 ENUMS = {
     layout.SectionKind: "LC_SECTION_",
@@ -84,13 +85,14 @@ CONSTANTS = (
     "SYSCALL_UNKNOWN",
     "SLOT_HEAP_OFFSET",
 )
+OF_SIGNALS = ("SIGNALS_OFFSET", "SIGNALS_KEPT", "COMMAND_BYTES")
 FLIGHT_CONSTANTS = {"VERSION": "LC_FLIGHT_VERSION", "BYTE_ORDER_MARK": "LC_BYTE_ORDER_MARK"}
 
 # The last number of a field: whether it is a signed 64-bit word (none narrower is).
 PROGRAM = """
 #include <inttypes.h>
 #include <stdio.h>
-#include "core/flight/flight_format.h"
+#include "core/flight/signal_format.h"
 #define FIELD(s, f) printf("\\"%s.%s\\": [%zu, %zu, %d],\\n", #s, #f, offsetof(s, f), \\
     sizeof(((s *)0)->f), _Generic(((s *)0)->f, int64_t: 1, default: 0));
 #define SIZE(s) printf("\\"sizeof %s\\": %zu,\\n", #s, sizeof(s));
@@ -122,7 +124,7 @@ def program() -> str:
         lines.append(f"SIZE({record.name})")
         lines.extend(f"FIELD({record.name}, {field})" for field in record.offsets)
     lines += [f"FIELD(lc_slot, {field})" for field in ("threads", "hosts", "contributors", "samples")]
-    lines += [f"NUMBER({constant_name(name)})" for name in CONSTANTS]
+    lines += [f"NUMBER({constant_name(name)})" for name in (*CONSTANTS, *OF_SIGNALS)]
     lines += [f"NUMBER({member_name(member)})" for enum in ENUMS for member in enum]
     lines += ["NUMBER(LC_SECTION_COUNT)", "NUMBER(LC_COUNTER_COUNT)"]
     return PROGRAM.replace("@BODY@", "\n".join(lines))
@@ -189,6 +191,7 @@ def test_a_slot_is_its_facts_then_its_tables(c):
 
 def test_numbers_agree(c):
     here = {constant_name(name): getattr(layout, name) for name in CONSTANTS}
+    here |= {constant_name(name): getattr(signals, name) for name in OF_SIGNALS}
 
     assert here == {name: c[name] for name in here}
 

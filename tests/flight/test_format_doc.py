@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.flight import format as layout
+from tests.flight.test_format_agreement import LAYOUTS
 
-LAYOUTS = [one for one in vars(layout).values() if isinstance(one, layout.Layout)]
+from loopcanary.flight import format as layout
 
 
 @pytest.fixture(scope="module")

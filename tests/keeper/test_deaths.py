@@ -24,6 +24,7 @@ PID, PARENT = 20, 10
 S = 1_000_000_000
 LONG = replace(STALL, duration_ns=31 * S)
 SHORT = replace(STALL, duration_ns=S)
+TIMED_OUT = "gunicorn arbiter: worker timeout 9 s"
 ABORTED, KILLED = signal.SIGABRT | 0x80, int(signal.SIGKILL)
 """As `wait` has them; one left a core."""
 
@@ -74,6 +75,19 @@ def test_the_signal_of_a_status(status: int | None, name: str | None) -> None:
 
 def test_of_an_exit_or_an_unknown_end_nothing_is_said(tmp_path: Path) -> None:
     assert death(tmp_path, None).in_stall(LONG) is None
+
+
+def test_what_its_signals_say_is_added(tmp_path: Path) -> None:
+    found = death(tmp_path, KILLED, "gunicorn", "--timeout=9")
+    by = KilledBy(signal="SIGKILL", pid=PARENT, uid=0, command="gunicorn: master")
+    assert found.in_stall(replace(LONG, killed_by=by)) == replace(by, reason=TIMED_OUT)
+    other = replace(by, signal="SIGABRT")
+    said = f"{TIMED_OUT}; SIGABRT from gunicorn: master (pid 10, uid 0) came before"
+    assert found.in_stall(replace(LONG, killed_by=other)) == KilledBy(signal="SIGKILL", reason=said)
+    handled = KilledBy(reason="SIGTERM came before, from the kernel")
+    assert found.in_stall(replace(SHORT, killed_by=handled)) == replace(handled, signal="SIGKILL")
+    found.status = None
+    assert found.in_stall(replace(LONG, killed_by=by)) == by
 
 
 def test_without_a_reason_the_signal_is_said(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.store.samples import BEGAN, SESSION, STALL, S, stall
 from loopcanary.flight import hold_lock
 from loopcanary.model import (
     Clock,
+    KilledBy,
     LaneTotals,
     LoopHealth,
     Sample,
@@ -47,6 +48,9 @@ class Header:
     ended_ns: int | None = None
     heartbeat_ns: int = 5 * S
     clock: Clock = CLOCK
+
+    def killed_by(self, since_ns: int) -> KilledBy | None:
+        return KilledBy(signal="SIGTERM", reason=f"{since_ns} ns")
 
 
 @dataclass
@@ -165,6 +169,8 @@ def test_a_dead_process_is_stored_as_killed_and_its_file_removed(
     killed = store.reader.issue("s1-2")
     assert killed is not None
     assert (killed.state, killed.duration_ns) == (StallState.KILLED, 8 * S)
+    assert [one.killed_by for one in found.stalls] == [None, killed.killed_by, None]
+    assert killed.killed_by == KilledBy(signal="SIGTERM", reason=f"{evidence(2, None).begin_ns} ns")
     assert leftovers(folder) == []
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.store.samples import (
-    DEADLOCK,
     BEGAN,
+    DEADLOCK,
     HOSTILE,
     ISSUES,
     KILLED,

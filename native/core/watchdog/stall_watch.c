@@ -151,11 +151,28 @@ static void save_hang(lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns)
     }
 }
 
+/* Once a stall. It may go on in another slot. */
+static void take_threads(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
+{
+    if (LC_LOAD(watch->writer->slot->thread_count) == 0) {
+        lc_stall_slot_make_room(w, watch, THREADS_ROOM);
+        lc_sampler_take_threads(w, lane, watch);
+    }
+}
+
+void lc_stall_watch_take_threads(lc_watchdog *w, uint64_t index)
+{
+    lc_lane_watch *watch = &w->watches[index];
+    if (watch->writer != NULL && LC_LOAD(watch->writer->slot->state) == LC_SLOT_STALL) {
+        take_threads(w, lc_flight_lane(w->flight, index), watch);
+    }
+}
+
 static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, uint64_t busy_ns)
 {
     const uint64_t level = LC_LOAD(watch->writer->slot->level);
     if (level < LC_LEVEL_HANG && busy_ns >= w->settings.hang_ns) {
-        lc_stall_slot_make_room(w, watch, THREADS_ROOM);
+        take_threads(w, lane, watch);
     }
     lc_slot *slot = watch->writer->slot;
     if (level < LC_LEVEL_STALL) {
@@ -164,7 +181,6 @@ static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watc
         lc_watchdog_call_keeper(w);
     }
     if (level < LC_LEVEL_HANG && busy_ns >= w->settings.hang_ns) {
-        lc_sampler_take_threads(w, lane, watch);
         LC_RELEASE(slot->level, LC_LEVEL_HANG);
         lc_watchdog_call_keeper(w);
     }

@@ -12,6 +12,7 @@
 #include "core/host/kept_file.h"
 #include "core/host/own_thread.h"
 #include "core/liveness/liveness.h"
+#include "core/signals/kill_signals.h"
 #include "core/watchdog/stall_watch.h"
 
 enum { LATE_NS = 10 * 1000 * 1000 };
@@ -165,6 +166,7 @@ static void watch(lc_watchdog *w)
     while (lc_life_is(&w->life, LC_LIFE_RUNS)) {
         const uint32_t bell_seen = atomic_load_explicit(&w->bell, memory_order_acquire);
         const uint64_t wanted = lc_watchdog_look(w, lc_now_ns());
+        lc_kill_signals_look(w);
         const uint64_t lively = lc_liveness_look(w, lc_now_ns()), due = look_at_errands(w, lc_now_ns());
         const uint64_t unasked = lively < due ? lively : due;
         const uint64_t deadline = unasked < wanted ? unasked : wanted;

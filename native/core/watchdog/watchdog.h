@@ -39,6 +39,7 @@ typedef struct {
     const char *notify_socket;  /* of the service manager that is to be fed; read by lc_watchdog_open; NULL: none */
     uint64_t feed_ns;           /* how often */
     uint64_t exit_hung_ns;      /* a turn of this length ends the process; 0: none does */
+    uint64_t signals;           /* that are noted as they come, a bit each (core/signals) */
 } lc_watchdog_settings;
 
 /* What the watchdog remembers of a lane between looks. */

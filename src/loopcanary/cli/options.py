@@ -131,6 +131,11 @@ RUN_ONLY = (
         metavar="DURATION",
     ),
     Option(
+        "--signals",
+        "Note who sends these (TERM,ABRT), and in a stall read all threads first.",
+        metavar="NAMES",
+    ),
+    Option(
         "--fail-on-stall",
         "Exit with 70 instead of 0 if there was a stall (in this process, not in children).",
     ),

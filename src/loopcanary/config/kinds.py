@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from loopcanary.model.config import ENGINES, NOTIFY_KILLED_NS, NOTIFY_WAYS
+from loopcanary.model.config import ENGINES, NOTIFY_KILLED_NS, NOTIFY_WAYS, SIGNALS
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -235,6 +235,14 @@ def _take_ways(value: object) -> tuple[str, ...]:
     return ways
 
 
+def _take_signals(value: object) -> tuple[str, ...]:
+    names = tuple("SIG" + name.upper().removeprefix("SIG") for name in _take_names(value))
+    for name in names:
+        if name not in SIGNALS:
+            raise UnfitValueError(f"{shown(name)} is no signal that is noted", "write " + ", ".join(SIGNALS))
+    return names
+
+
 def _take_issue_kinds(value: object) -> tuple[str, ...]:
     from loopcanary.registry import KINDS, REGISTRY
 
@@ -287,6 +295,8 @@ FILE = _path("file")
 """A file."""
 WAYS = SettingKind(_take_ways, _take_ways, ",".join)
 """Names of ways to notify."""
+SIGNAL_NAMES = SettingKind(_take_signals, _take_signals, ",".join)
+"""Names of signals, with or without SIG."""
 ISSUE_KINDS = SettingKind(_take_issue_kinds, _take_issue_kinds, ",".join)
 """Names of kinds of issues."""
 LEAST = SettingKind(_parse_least, _take_least, _write_least)

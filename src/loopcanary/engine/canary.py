@@ -42,6 +42,8 @@ def say_what_is_missing(config: Config, boundary: Boundary) -> None:
     """What was asked for, and the portable engine cannot do."""
     if config.exit_when_hung_ns:
         boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
+    if config.signals:
+        boundary.tell("signals needs the native engine: who sends them is not noted")
 
 
 class Canary:

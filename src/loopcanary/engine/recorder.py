@@ -225,6 +225,10 @@ class Recorder:
             more["notify_socket"], more["feed_ns"] = feed
         if self._config.exit_when_hung_ns:
             more["exit_hung_ns"] = self._config.exit_when_hung_ns
+        if self._config.signals:
+            from signal import Signals  # few programs ask for it
+
+            more["signals"] = sum(1 << Signals[name] for name in {*self._config.signals})
         self.native.start(
             path=place.path,
             facts=b"{}",

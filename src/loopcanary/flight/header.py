@@ -8,8 +8,9 @@ from typing import Any, Final
 from loopcanary.flight import format as layout
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, TakenBy
+from loopcanary.flight.signals import NotedSignal, killed_by, read_signals
 from loopcanary.flight.source import ByteSource
-from loopcanary.model import Clock
+from loopcanary.model import Clock, KilledBy
 
 LARGEST: Final = (1 << 63) - 1
 """Times and sums beyond are cut to this: stores and exporters have signed 64-bit words."""
@@ -72,6 +73,12 @@ class FlightHeader:
     gc_running_generation: int
     taken_by: TakenBy
     """Who takes stalls out of the slots."""
+    signals: tuple[NotedSignal, ...] = ()
+    """The latest that came to it, oldest first."""
+
+    def killed_by(self, since_ns: int) -> KilledBy | None:
+        """What signals that came from then on say of the end of the process, which is dead; None: nothing."""
+        return killed_by(self.signals, self.pid, since_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +182,7 @@ def read_header(source: ByteSource) -> FlightHeader:
         gc_running_tid=bounded(fields["gc_tid"]),
         gc_running_generation=bounded(fields["gc_generation"]),
         taken_by=TakenBy(takes) if (takes := fields["takes"]) in _TAKERS else TakenBy.DRAIN,
+        signals=read_signals(source),
     )
 
 

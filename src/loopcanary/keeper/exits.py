@@ -9,6 +9,8 @@ import struct
 from pathlib import Path
 from typing import Final
 
+from loopcanary.model.session import signal_name
+
 _INFO: Final = struct.Struct("<QQ11Ii")
 """struct pidfd_info of Linux 6.13: mask, cgroup, eleven ids, exit code."""
 _GET_INFO: Final = 3 << 30 | _INFO.size << 16 | 0xFF << 8 | 11
@@ -34,11 +36,7 @@ def signal_of(status: int | None) -> str | None:
     """The name of the signal that ended it: `SIGKILL`; None: it exited, or the status is not known."""
     if status is None or not os.WIFSIGNALED(status):
         return None
-    number = os.WTERMSIG(status)
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return signal_name(os.WTERMSIG(status))
 
 
 def _of_reaped(pidfd: int, _: int) -> int | None:

@@ -30,6 +30,12 @@ AUTO, NATIVE, PORTABLE = ENGINES = ("auto", "native", "portable")
 """Which engine watches. `auto`: the native one where it works, else the portable one."""
 
 
+SIGNALS = (
+    *("SIGABRT", "SIGTERM", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGINT", "SIGXCPU"),
+)
+"""Those with which supervisors, schedulers and people end programs (native/core/signals/disposition.h)."""
+
+
 class _Frozen:
     """What a frozen dataclass is to those who use it. Defaults are the class's own."""
 
@@ -114,6 +120,9 @@ class Config(_Frozen):
     """Under systemd with `WatchdogSec=`: say that the program lives, while every loop makes progress."""
     exit_when_hung_ns: int = 0
     """A loop that is in one turn for this long ends the process by SIGABRT; 0: none does. Native engine."""
+    signals: tuple[str, ...] = ()
+    """Signals of which is noted who sends them, names of SIGNALS; in a stall all threads are read first.
+    Native engine."""
     fail_on_stall: bool = False
     """A program that would end with status 0 ends with 70 where a stall was recorded."""
     stalls_per_minute: int = 120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -31,6 +32,14 @@ class KilledBy:
     """The sender's program."""
     reason: str | None = None
     """`cgroup: out of memory`, `gunicorn arbiter: worker timeout 30 s`."""
+
+
+def signal_name(number: int) -> str:
+    """`SIGTERM`; `signal 40` of one that has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

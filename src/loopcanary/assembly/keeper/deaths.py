@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from loopcanary.keeper.exits import signal_of
 from loopcanary.model import KilledBy, Stall
+from loopcanary.words.endings import killed_by_words
 
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -43,11 +45,18 @@ class Death:
         self._kills = self._count_kills()
 
     def in_stall(self, stall: Stall) -> KilledBy | None:
-        """What is known of the end of a process that was killed in this stall. None: nothing."""
-        ended_by = signal_of(self.status)
+        """What is known of the end of a process that was killed in this stall, which has what its own signals
+        say. None: nothing."""
+        ended_by, seen = signal_of(self.status), stall.killed_by
         if ended_by is None:
-            return None
-        return KilledBy(signal=ended_by, reason=self._reason(ended_by, stall.duration_ns / _S))
+            return seen
+        reason = self._reason(ended_by, stall.duration_ns / _S)
+        if seen is None:
+            return KilledBy(signal=ended_by, reason=reason)
+        if seen.signal == ended_by:
+            return replace(seen, reason=reason or seen.reason)
+        before = f"{killed_by_words(seen)} came before" if seen.signal else seen.reason
+        return KilledBy(signal=ended_by, reason="; ".join(filter(None, (reason, before))) or None)
 
     def _reason(self, ended_by: str, stalled_s: float) -> str | None:
         if ended_by == "SIGKILL" and self._kills is not None and (self._count_kills() or 0) > self._kills:

@@ -233,13 +233,19 @@ class _Visit(Generic[_R]):
         )
         if header.ended_ns is not None:
             evidence = [ended_by(found, last_sign_ns) for found in evidence]
-        stalls = [
-            self._forensics.judge(found, session, header.clock, _final_state(found)) for found in evidence
-        ]
+        stalls = [self._judged(remains, found, session) for found in evidence]
         wanted = self._forensics.is_wanted
         # What a process died of is always reported.
         kept = [stall for stall in stalls if stall.state is StallState.KILLED or wanted(stall)]
         return session, kept, self._forensics.start(remains, session, last_sign_ns)
+
+    def _judged(self, remains: _R, evidence: StallEvidence, session: Session) -> Stall:
+        """Of a dead process."""
+        state = _final_state(evidence)
+        stall = self._forensics.judge(evidence, session, remains.header.clock, state)
+        if state is not StallState.KILLED:
+            return stall
+        return replace(stall, killed_by=remains.header.killed_by(evidence.begin_ns))
 
     def _session(self, remains: _R, now_ns: int) -> Session:
         now_wall_ns = int(self._now_s * 1e9)

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from loopcanary.model import (
     Clock,
     Issue,
+    KilledBy,
     LaneTotals,
     LoopHealth,
     Session,
@@ -48,6 +49,9 @@ class Header(Protocol):
     @property
     def clock(self) -> Clock:
         """The pairing of the clocks."""
+
+    def killed_by(self, since_ns: int) -> KilledBy | None:
+        """What signals that came from then on (monotonic) say of the end of the process; None: nothing."""
 
 
 class Remains(Protocol):

@@ -1,0 +1,34 @@
+/* Signals that came to the process, in the page of the flight file's header, LC_SIGNALS_OFFSET bytes from its start: a part of version 2
+ * of the format. Before, these bytes were 0. */
+#ifndef LOOPCANARY_SIGNAL_FORMAT_H
+#define LOOPCANARY_SIGNAL_FORMAT_H
+
+#include "core/flight/flight_format.h"
+
+#define LC_SIGNALS_OFFSET 2048u
+#define LC_SIGNALS_KEPT 8u
+#define LC_COMMAND_BYTES 128u
+
+typedef struct {
+    lc_word sequence; /* 1-based, written last; entry i holds sequences i+1, i+1+LC_SIGNALS_KEPT, ... */
+    lc_word number;
+    lc_word code; /* si_code, in two's complement; 0, -1 and -6: a process sent it */
+    lc_word pid;  /* of the sender; 0: it is in no namespace that this process sees */
+    lc_word uid;
+    lc_word at_ns; /* monotonic */
+    lc_word ends;  /* 1: the program has no handler for it */
+    lc_word reserved;
+    char command[LC_COMMAND_BYTES]; /* of the sender, if it lived still; NUL-padded, words with blanks between them */
+} lc_signal_entry;
+
+typedef struct {
+    lc_word seen; /* how many came */
+    lc_word reserved[7];
+    lc_signal_entry kept[LC_SIGNALS_KEPT];
+} lc_signals;
+
+_Static_assert(sizeof(lc_signal_entry) == 192, "three cache lines");
+_Static_assert(sizeof(lc_header) <= LC_SIGNALS_OFFSET, "the signals are behind the header");
+_Static_assert(LC_SIGNALS_OFFSET + sizeof(lc_signals) <= LC_HEADER_BYTES, "the header's page has room for them");
+
+#endif

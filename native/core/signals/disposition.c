@@ -1,0 +1,229 @@
+#include "core/signals/disposition.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/got/got.h"
+
+enum { SIGNALS = 64, SPINS = 256, SLEEPS = 100, PATCHES = 4 };
+
+/* By address, which the compiler must not see through: calls of ours are not led back here where this object's are replaced, too. */
+static int (*const volatile kernel)(int, const struct sigaction *, struct sigaction *) = sigaction;
+
+static struct sigaction asked[SIGNALS]; /* the program's; of those signals for which the kernel has ours */
+static _Atomic uint64_t watched;
+static _Atomic(lc_signal_note) noting; /* NULL: nothing is noted */
+static _Atomic pid_t process;          /* a child that shares this memory until its exec (vfork) is another one */
+static atomic_int busy;
+static lc_got_patch patches[PATCHES];
+
+static void on_signal(int number, siginfo_t *info, void *context);
+
+/* With all signals blocked: no handler waits for the thread that it has interrupted. Others wait for a few instructions, or, where a
+ * fork has left it taken, for a tenth of a second. */
+static void enter(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+    for (int tries = 1; atomic_exchange(&busy, 1) != 0 && tries < SPINS * SLEEPS; tries++) {
+        (void)(tries % SPINS == 0 && poll(NULL, 0, 1));
+    }
+}
+
+static void leave(const sigset_t *before)
+{
+    atomic_store(&busy, 0);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_signal;
+}
+
+static bool is_plain(const struct sigaction *action, void (*handler)(int))
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == handler;
+}
+
+/* Ours, with all that the program's asks for. The default action needs no stack, and no call of the program notices it. */
+static struct sigaction around(const struct sigaction *wanted)
+{
+    struct sigaction ours = *wanted;
+    ours.sa_sigaction = on_signal;
+    ours.sa_flags |= SA_SIGINFO;
+    if (is_plain(wanted, SIG_DFL)) {
+        ours.sa_flags |= SA_RESTART | SA_ONSTACK;
+    }
+    return ours;
+}
+
+/* Inside. Keeps `wanted` with what the C library and the kernel add, as a later question shows them. */
+static int put(int number, const struct sigaction *wanted)
+{
+    const struct sigaction ours = around(wanted);
+    struct sigaction made;
+    if (is_plain(wanted, SIG_IGN)) {
+        return kernel(number, wanted, NULL);
+    }
+    if (kernel(number, &ours, NULL) != 0) {
+        return -1;
+    }
+    asked[number] = *wanted;
+    if (kernel(number, NULL, &made) == 0) {
+        asked[number].sa_flags |= made.sa_flags & ~ours.sa_flags;
+        asked[number].sa_mask = made.sa_mask;
+        asked[number].sa_restorer = made.sa_restorer;
+    }
+    return 0;
+}
+
+int lc_disposition_change(int number, const struct sigaction *wanted, struct sigaction *before)
+{
+    const bool is_watched = number > 0 && number < SIGNALS && (atomic_load(&watched) & LC_SIGNAL_BIT(number));
+    struct sigaction copy, now;
+    sigset_t mask;
+    if (!is_watched || getpid() != atomic_load(&process)) {
+        return kernel(number, wanted, before);
+    }
+    if (wanted != NULL) {
+        copy = *wanted;
+    }
+    enter(&mask);
+    int result = kernel(number, NULL, &now);
+    if (result == 0 && is_ours(&now)) {
+        now = asked[number];
+    }
+    if (result == 0 && wanted != NULL) {
+        result = put(number, &copy);
+    }
+    const int error = errno;
+    leave(&mask);
+    if (result == 0 && before != NULL) {
+        *before = now;
+    }
+    errno = error;
+    return result;
+}
+
+/* What the kernel would have done: the signal is pending when the handler returns, and ends the process where it was. The first process
+ * of a container survives it, and has the default action from then on. */
+static void end_by(int number, siginfo_t *info)
+{
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    const pid_t own = (pid_t)syscall(SYS_gettid);
+    (void)kernel(number, &plain, NULL);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), own, number, info) != 0) {
+        (void)syscall(SYS_tgkill, getpid(), own, number);
+    }
+}
+
+static struct sigaction programs(int number)
+{
+    struct sigaction action;
+    sigset_t mask;
+    enter(&mask);
+    action = asked[number];
+    if (action.sa_flags & SA_RESETHAND) { /* the kernel has done so */
+        asked[number] = (struct sigaction){.sa_handler = SIG_DFL};
+    }
+    leave(&mask);
+    return action;
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    const int error = errno;
+    const struct sigaction action = programs(number);
+    const bool ends = is_plain(&action, SIG_DFL);
+    const lc_signal_note note = atomic_load(&noting);
+    if (note != NULL && getpid() == atomic_load(&process)) {
+        note(number, info, ends);
+    }
+    errno = error;
+    if (action.sa_flags & SA_SIGINFO) {
+        action.sa_sigaction(number, info, context);
+    } else if (ends) {
+        end_by(number, info);
+    } else if (action.sa_handler != SIG_IGN) {
+        action.sa_handler(number);
+    }
+}
+
+static void *choose(void *context, void *original)
+{
+    (void)context;
+    return original == (void *)(uintptr_t)kernel ? (void *)(uintptr_t)lc_disposition_change : NULL;
+}
+
+/* Not where the linker takes the object's own entry for the function itself: calls of ours would come back. */
+static void lead_calls_here(const void *caller)
+{
+    const lc_got_object where = {.address = caller}, functions = {.address = (const void *)(uintptr_t)kernel};
+    const lc_got_call call = {.symbol = "sigaction", .fallback = (void *)(uintptr_t)kernel};
+    const void *base, *functions_base;
+    char path[1];
+    if (caller != NULL && patches[0].entry == NULL && lc_got_find(where, &base, path, sizeof path) &&
+        lc_got_find(functions, &functions_base, path, sizeof path) && base != functions_base) {
+        (void)lc_got_replace(where, call, choose, NULL, patches, PATCHES);
+    }
+}
+
+static void leave_calls(void)
+{
+    for (size_t i = 0; i < PATCHES; i++) {
+        if (patches[i].entry != NULL && lc_got_restore(&patches[i])) {
+            patches[i].entry = NULL;
+        }
+    }
+}
+
+void lc_dispositions_begin(uint64_t signals, lc_signal_note note, const void *caller)
+{
+    const uint64_t wanted = signals & LC_SIGNALS_WATCHABLE;
+    atomic_store(&process, getpid());
+    atomic_store(&noting, note);
+    atomic_store(&watched, wanted);
+    lead_calls_here(caller);
+    for (int number = 1; number < SIGNALS; number++) {
+        struct sigaction now;
+        sigset_t mask;
+        if (wanted & LC_SIGNAL_BIT(number)) {
+            enter(&mask);
+            if (kernel(number, NULL, &now) == 0 && !is_ours(&now)) {
+                (void)put(number, &now);
+            }
+            leave(&mask);
+        }
+    }
+}
+
+void lc_dispositions_end(void)
+{
+    const uint64_t ours = atomic_exchange(&watched, 0);
+    atomic_store(&noting, NULL);
+    leave_calls();
+    for (int number = 1; number < SIGNALS; number++) {
+        struct sigaction now;
+        sigset_t mask;
+        if (ours & LC_SIGNAL_BIT(number)) {
+            enter(&mask);
+            if (kernel(number, NULL, &now) == 0 && is_ours(&now)) {
+                (void)kernel(number, &asked[number], NULL);
+            }
+            leave(&mask);
+        }
+    }
+}
+
+void lc_dispositions_leave(void)
+{
+    atomic_store(&noting, NULL);
+    atomic_store(&process, getpid());
+    atomic_store(&busy, 0);
+}

@@ -1,0 +1,35 @@
+/* What the program has for each signal that is watched. The kernel calls ours; it has the signal noted, then passes it on as if the
+ * program's had been called: with the same siginfo, mask, flags and stack. The program, which sets its own at any time, and asks what
+ * there is, sees none of ours where its calls of sigaction(2) come here.
+ *
+ * A signal that the program ignores stays ignored by the kernel, and is not noted.
+ */
+#ifndef LOOPCANARY_DISPOSITION_H
+#define LOOPCANARY_DISPOSITION_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Called on the thread that takes the signal, in its handler. `ends`: the program has no handler for it. */
+typedef void (*lc_signal_note)(int number, const siginfo_t *info, bool ends);
+
+/* Those that may be watched: they come from outside, and by default end the process. */
+#define LC_SIGNAL_BIT(number) (UINT64_C(1) << (number))
+#define LC_SIGNALS_WATCHABLE                                                                                     \
+    (LC_SIGNAL_BIT(SIGABRT) | LC_SIGNAL_BIT(SIGTERM) | LC_SIGNAL_BIT(SIGQUIT) | LC_SIGNAL_BIT(SIGALRM) |          \
+     LC_SIGNAL_BIT(SIGUSR1) | LC_SIGNAL_BIT(SIGUSR2) | LC_SIGNAL_BIT(SIGHUP) | LC_SIGNAL_BIT(SIGINT) |            \
+     LC_SIGNAL_BIT(SIGXCPU))
+
+/* From now on these are noted, a bit each; bits that may not be watched are left out. `caller`: an address in the object whose calls of
+ * sigaction are led here; NULL: none. One caller at a time. */
+void lc_dispositions_begin(uint64_t signals, lc_signal_note note, const void *caller);
+/* Gives back what is still ours. A handler that runs goes on, and notes nothing from here on. */
+void lc_dispositions_end(void);
+/* In a forked child: signals are passed on, and not noted, until it begins anew. */
+void lc_dispositions_leave(void);
+
+/* As sigaction(2), and in its place in the caller's object. Signal-safe. */
+int lc_disposition_change(int number, const struct sigaction *wanted, struct sigaction *before);
+
+#endif

@@ -1,0 +1,25 @@
+/* Signals with which supervisors end programs, as they come: who sent which, into the flight file; and in a stall the watchdog's evidence
+ * of all threads, for which the handler waits a moment. It needs neither the GIL nor the thread that hangs. */
+#ifndef LOOPCANARY_KILL_SIGNALS_H
+#define LOOPCANARY_KILL_SIGNALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/flight/signal_format.h"
+#include "core/watchdog/watchdog.h"
+
+/* How long a signal is held back in a stall, until all threads have been read. Outside of one it is not. */
+#define LC_SIGNAL_PATIENCE_NS UINT64_C(50000000)
+
+/* From now on these signals (a bit each, see disposition.h) are noted; `caller` as there. One watchdog at a time. */
+void lc_kill_signals_begin(lc_watchdog *watchdog, uint64_t signals, const void *caller);
+/* Waits for handlers that hold a signal back. False: one is still at work, so that the flight file's pages have to stay. */
+bool lc_kill_signals_end(void);
+/* In a forked child. */
+void lc_kill_signals_leave(void);
+
+/* The watchdog's part: names senders, reads threads, and lets handlers go on. Its own thread. */
+void lc_kill_signals_look(lc_watchdog *watchdog);
+
+#endif
