@@ -571,6 +571,42 @@ def test_rows_of_a_tree_fold_by_keyboard_and_mouse(chromium: Any, hostile: str):
     visit.context.close()
 
 
+def test_a_waterfall_is_zoomed_by_pointer_and_by_keys(chromium: Any, hostile: str):
+    """The start: 12 s, `import pandas` from 4 to 10 in `import shop.orders` from 3 to 11."""
+    visit = Visit(chromium, hostile)
+    page = visit.to(TRACED[0])
+    slider, shown = page.get_by_role("slider"), page.locator(".tree .tree-name:visible")
+    told, rows = page.locator(".flame-tools output"), shown.count()
+    bar = page.locator(".leaf", has_text="warm the cache").locator(".tree-bar")
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    for second, do in ((4.5, page.mouse.down), (9.5, page.mouse.up)):
+        page.mouse.move(box["x"] + box["width"] * second / 12, box["y"] + 3, steps=3)
+        do()
+    assert [one.strip() for one in shown.all_inner_texts()] == [
+        "until the application is ready",
+        "import shop.orders",
+        "import pandas",
+    ]
+    assert re.fullmatch(r"4\.[45]\d s to 9\.[45]\d s", told.inner_text())
+    assert page.locator(".waterfall .ticks text").all_text_contents() == ["5 s", "6 s", "7 s", "8 s", "9 s"]
+    assert axe_findings(page) == []
+    page.get_by_role("button", name="Whole start").click()
+    assert (shown.count(), told.inner_text()) == (rows, "0 to 12.0 s")
+    slider.focus()
+    for key in ("End", "ArrowLeft", "Shift+End"):
+        page.keyboard.press(key)
+    assert told.inner_text() == "11.0 s to 12.0 s"
+    page.keyboard.press("Enter")
+    assert [one.strip() for one in shown.all_inner_texts()] == ["warm the cache"]
+    page.keyboard.press("Escape")
+    assert shown.count() == rows
+    page.locator(".leaf", has_text="pandas").locator(".tree-bar").click()  # in the middle, where it is
+    assert told.inner_text() == "4.00 s to 10.00 s"
+    assert visit.wrong == []
+    visit.context.close()
+
+
 @pytest.fixture(scope="module")
 def large(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A store of 20,000 stalls of 400 bugs."""

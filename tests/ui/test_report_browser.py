@@ -194,6 +194,20 @@ def test_keys_open_a_bug_and_zoom_its_graph(chromium: Any, report: str):
     visit.context.close()
 
 
+def test_the_waterfall_of_a_start_is_zoomed(chromium: Any, report: str):
+    visit = Visit(chromium, report)
+    page = visit.page
+    page.locator("#issues details > summary", has_text="cold start").click()
+    page.get_by_role("slider", name="Moment of the start").focus()
+    for key in ("End", "ArrowLeft", "Shift+End", "Enter"):
+        page.keyboard.press(key)
+    assert page.locator(".waterfall .tree .tree-name:visible").all_inner_texts() == ["warm the cache"]
+    page.get_by_role("button", name="Whole start").click()
+    assert page.locator(".waterfall .leaf", has_text="interpreter start").is_visible()
+    assert visit.wrong == []
+    visit.context.close()
+
+
 def test_it_is_read_without_scripts(chromium: Any, report: str):
     visit = Visit(chromium, report, java_script_enabled=False)
     page = visit.page

@@ -63,6 +63,9 @@ def test_a_start_is_a_tree_on_one_axis_of_time():
         True,
     )
     assert [one.is_key for one in all_of(outer)].count(True) == 1
+    tree = tree_of(STARTUP)
+    assert tree is not None
+    assert (tree.length_ns, tree.ticks[1]) == (12 * S, (pytest.approx(100 / 6), "2.00 s"))
 
 
 def test_imports_of_loopcanary_are_folded():

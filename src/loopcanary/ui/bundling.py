@@ -18,7 +18,7 @@ from loopcanary.ui.rendering import STATIC
 
 _STYLES = ("vendor/d3-flamegraph.css", "vendor/uPlot.min.css", "loopcanary.css", "report.css")
 _LIBRARIES = ("vendor/uPlot.iife.min.js", "vendor/d3-selection.min.js", "vendor/d3-flamegraph.min.js")
-_MODULES = ("charts.js", "flames.js", "report.js")
+_MODULES = ("charts.js", "flames.js", "range.js", "waterfall.js", "report.js")
 """Each after those that it imports."""
 LICENCES = ("uplot", "d3-selection", "d3-flame-graph")
 

@@ -97,7 +97,7 @@ def timeline_view(stall: Stall) -> TimelineView | None:
     return TimelineView(
         begin_ns=begin,
         length_ns=length,
-        ticks=tuple((x(offset), _tick(offset)) for offset in ticks(stall.duration_ns)),
+        ticks=tuple((x(offset), tick(offset)) for offset in ticks(stall.duration_ns)),
         lanes=tuple(_lanes(stall, timeline, queued, block)),
         threshold_x=x(stall.threshold_ns) if 0 < stall.threshold_ns < stall.duration_ns else None,
         stall_x=x(0),
@@ -253,5 +253,5 @@ def ticks(duration_ns: int) -> Iterator[int]:
     return iter(range(0, duration_ns + 1, step))
 
 
-def _tick(offset_ns: int) -> str:
+def tick(offset_ns: int) -> str:
     return format_duration(offset_ns) if offset_ns else "0"

@@ -12,6 +12,7 @@ from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.registry import said_of
 from loopcanary.ui.pages.flame import DEPTH_MAX, node_of
+from loopcanary.ui.pages.timeline import tick, ticks
 from loopcanary.words.text import count_of
 from loopcanary.words.traced import compared_words, left_out_words, phase_words
 
@@ -64,6 +65,10 @@ class IssueTree:
     """What its bold rows are."""
     left_out: str
     """Words for what is not among them; empty: all are."""
+    length_ns: int = 0
+    """All the time, where the bars say when."""
+    ticks: tuple[tuple[float, str], ...] = ()
+    """Of an axis of it: positions in per cent, and moments."""
     flame: dict[str, Any] | None = None
     """The same rows as a flame graph (`Flame.tree`), whose nodes have `calls` besides; None: it has none."""
 
@@ -97,6 +102,8 @@ def phase_tree(start: Startup) -> IssueTree:
         bars="when",
         branches=_nested(rows, levels([phase.depth for phase in phases])),
         left_out=f"{count_of(left_out, 'short phase')} left out" if left_out > 0 else "",
+        length_ns=whole,
+        ticks=tuple((100 * _share(at, whole), tick(at)) for at in ticks(whole)),
     )
 
 

@@ -1,8 +1,7 @@
 // A cursor over a stall's timeline: what each lane says at that moment, the stack, its lines in the source. A time
 // that is dragged over is what the flame graph is about.
 import { showInFlame } from "./flames.js";
-
-const NEAR_PX = 4;
+import { duration, made, offerRange, rangeWords, sliderOf } from "./range.js";
 
 export function offerCursor(root) {
   for (const place of root.querySelectorAll("[data-course]")) {
@@ -12,30 +11,10 @@ export function offerCursor(root) {
   }
 }
 
-function made(name, fields = {}, ...children) {
-  const element = Object.assign(document.createElement(name), fields);
-  element.append(...children);
-  return element;
-}
-
-function duration(ns) {
-  if (ns === 0) return "0";
-  if (ns >= 1e9) return `${Number((ns / 1e9).toPrecision(3))} s`;
-  return `${Number((ns / 1e6).toPrecision(3))} ms`;
-}
-
-function rangeWords(from, to) {
-  return `${duration(Math.max(from, 0))} to ${duration(Math.max(to, 0))}`;
-}
-
 function offer(place, timeline, course) {
   const lanes = [...timeline.querySelectorAll("svg.lane")];
-  const line = made("div", { className: "cursor", hidden: true });
-  const band = made("div", { className: "band", hidden: true });
-  const slider = made("div", { className: "scrub", tabIndex: 0 });
-  for (const [name, value] of [["role", "slider"], ["aria-label", "Moment of the stall"], ["aria-valuemin", 0], ["aria-valuemax", 100], ["aria-valuenow", 0]]) slider.setAttribute(name, value);
-  timeline.append(made("div", { className: "lane-name", textContent: "Moment" }), slider, band, line);
-  const state = { at: 0, from: null, isPinned: false, pressed: null };
+  const slider = sliderOf("Moment of the stall");
+  timeline.append(made("div", { className: "lane-name", textContent: "Moment" }), slider);
   say(place, "Point at the timeline, or use the arrow keys in it: the stack of that moment. Drag: the flame graph of that time. Click: it stays. Escape: back.");
 
   const momentOf = (share) => course.begin + share * course.length;
@@ -47,83 +26,32 @@ function offer(place, timeline, course) {
     const index = course.spans.findIndex(([offset, length]) => momentOf(share) < offset + length);
     return index < 0 ? course.spans.length - 1 : index;
   };
-  const put = (element, from, to) => {
-    const own = timeline.getBoundingClientRect();
-    const box = lanes[0].getBoundingClientRect();
-    element.style.left = `${box.left - own.left + from * box.width}px`;
-    element.style.width = to === undefined ? "" : `${(to - from) * box.width}px`;
-    element.hidden = false;
-  };
-  const redraw = () => {
-    put(line, state.at);
-    slider.setAttribute("aria-valuenow", Math.round(state.at * 100));
-    slider.setAttribute("aria-valuetext", wordsOf(state.at));
-    const isRange = state.from !== null && state.from !== state.at;
-    band.hidden = !isRange;
-    const [from, to] = [Math.min(state.from ?? 0, state.at), Math.max(state.from ?? 0, state.at)];
-    if (isRange) put(band, from, to);
-    if (isRange) showRange(place, lanes, rangeWords(momentOf(from), momentOf(to)), from, to);
-    else showMoment(place, lanes, wordsOf(state.at), state.at, course.spans[spanAt(state.at)]?.[2]);
-    markLines(isRange ? [] : course.lines[course.spans[spanAt(state.at)]?.[2]] ?? []);
-  };
-  const redrawFlame = () => {
-    if (state.from === null || state.from === state.at) return;
-    const [from, to] = [momentOf(Math.min(state.from, state.at)), momentOf(Math.max(state.from, state.at))];
-    showInFlame(place.dataset.graph, treeOf(course, from, to), rangeWords(from, to));
-  };
-  const clear = () => {
-    Object.assign(state, { from: null, isPinned: false, pressed: null });
-    line.hidden = band.hidden = true;
-    place.replaceChildren();
-    markLines([]);
-    showInFlame(place.dataset.graph, null, "");
-  };
-
-  const shareOf = (event) => {
-    const box = lanes[0].getBoundingClientRect();
-    return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-  };
-  for (const lane of [...lanes, slider]) {
-    lane.addEventListener("pointermove", (event) => {
-      if (state.pressed === null && (state.isPinned || event.pointerType !== "mouse")) return;
-      if (state.pressed !== null && Math.abs(event.clientX - state.pressed.x) > NEAR_PX) state.from = state.pressed.at;
-      state.at = shareOf(event);
-      redraw();
-    });
-    lane.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      lane.setPointerCapture(event.pointerId);
-      state.at = shareOf(event);
-      Object.assign(state, { from: null, pressed: { x: event.clientX, at: state.at } });
-      redraw();
-    });
-    lane.addEventListener("pointerup", () => {
-      if (state.pressed === null) return;
-      state.isPinned = state.from !== null || !state.isPinned;
-      state.pressed = null;
-      if (state.from === null) showInFlame(place.dataset.graph, null, "");
-      else redrawFlame();
-    });
-    lane.addEventListener("pointercancel", () => { state.pressed = null; });
-  }
-  slider.addEventListener("keydown", (event) => {
-    const middle = (index) => {
-      const [offset, length] = course.spans[Math.min(Math.max(index, 0), course.spans.length - 1)];
+  offerRange(timeline, lanes, slider, {
+    words: wordsOf,
+    next: (share, step) => {
+      const index = Math.min(Math.max(spanAt(share) + step, 0), course.spans.length - 1);
+      const [offset, length] = course.spans[index];
       return Math.min(Math.max((offset + length / 2 - course.begin) / course.length, 0), 1);
-    };
-    const here = spanAt(state.at);
-    const first = line.hidden ? 0 : null;  // the first key shows where the cursor is
-    const there = { ArrowRight: middle(first ?? here + 1), ArrowUp: middle(first ?? here + 1), ArrowLeft: middle(first ?? here - 1), ArrowDown: middle(first ?? here - 1), Home: middle(0), End: middle(course.spans.length - 1) }[event.key];
-    if (event.key === "Escape") clear();
-    if (there === undefined) return;
-    event.preventDefault();
-    state.from = event.shiftKey ? state.from ?? state.at : null;
-    Object.assign(state, { at: there, isPinned: true });
-    redraw();
-    if (state.from === null) showInFlame(place.dataset.graph, null, "");
-    else redrawFlame();
+    },
+    moment: (share) => {
+      const stack = course.spans[spanAt(share)]?.[2];
+      showMoment(place, lanes, wordsOf(share), share, stack);
+      markLines(course.lines[stack] ?? []);
+    },
+    range: (from, to) => {
+      showRange(place, lanes, rangeWords(momentOf(from), momentOf(to)), from, to);
+      markLines([]);
+    },
+    chosen: (range) => {
+      const [from, to] = range ? range.map(momentOf) : [];
+      showInFlame(place.dataset.graph, range && treeOf(course, from, to), range ? rangeWords(from, to) : "");
+    },
+    left: () => {
+      place.replaceChildren();
+      markLines([]);
+      showInFlame(place.dataset.graph, null, "");
+    },
   });
-  new ResizeObserver(() => { if (!line.hidden) redraw(); }).observe(timeline);
 }
 
 function say(place, words) {

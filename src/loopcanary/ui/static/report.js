@@ -1,6 +1,7 @@
 // What a report that is a file can do beyond being read: charts, flame graphs, opening and filtering bugs.
 import { drawCharts } from "./charts.js";
 import { drawFlames } from "./flames.js";
+import { offerZoom } from "./waterfall.js";
 
 const bugs = [...document.querySelectorAll("details.bug")];
 
@@ -67,6 +68,7 @@ function unfit() {
 }
 
 drawCharts(document);
+offerZoom(document);
 sideways(document);
 for (const bug of bugs) {
   show(bug);
