@@ -110,7 +110,7 @@ class Kind:
     parts: object
     """Called with an issue: blocks that follow its facts."""
     tree: object
-    """Called with an issue: ui.pages.trees.IssueTree, which its page shows in place of `parts`."""
+    """Called with an issue: ui.pages.traced.trees.IssueTree, which its page shows in place of `parts`."""
     page: object
     """Called with an issue: ui.pages.stall.StallSections, which its page shows in place of `parts`."""
     after: object
@@ -227,7 +227,7 @@ _KINDS: dict[str, Any] = {
         figures=f"{_R}.stall:figures",
         parts=f"{_R}.stall:parts",
         after=f"{_R}.stall:after",
-        tree="loopcanary.ui.pages.trees:traced_tree",
+        tree="loopcanary.ui.pages.traced.trees:traced_tree",
         page="loopcanary.ui.pages.stall:sections",
         grouped="loopcanary.assembly.explanations:stall_parts",
         packed="loopcanary.store.packing:pack",
@@ -267,7 +267,7 @@ _KINDS: dict[str, Any] = {
         figures=f"{_R}.traced:start_figures",
         parts=f"{_R}.traced:start_parts",
         run="loopcanary.words.traced:run_words",
-        tree="loopcanary.ui.pages.trees:phase_tree",
+        tree="loopcanary.ui.pages.traced.trees:phase_tree",
         title="loopcanary.words.traced:start_words",
         identity="loopcanary.tracers.starts:identity",
         fitted="loopcanary.tracers.starts:fitted",
@@ -279,7 +279,7 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_method",
         figures=f"{_R}.traced:method_figures",
         parts=f"{_R}.traced:method_parts",
-        tree="loopcanary.ui.pages.trees:call_tree",
+        tree="loopcanary.ui.pages.traced.trees:call_tree",
         title="loopcanary.words.traced:method_words",
         identity="loopcanary.tracers.slow_methods:identity",
         fitted="loopcanary.tracers.slow_methods:fitted",

@@ -108,7 +108,7 @@ def test_bad_use_is_status_2_and_one_line(
 
 def test_html_is_a_format_and_nonsense_is_not(capsys: Captured) -> None:
     main(["show", "1:f00d", "--format", "html"])
-    assert "html is for `report` alone: use text, json or markdown" in told(capsys)
+    assert "html is not for this command: use text, json or markdown" in told(capsys)
 
 
 @pytest.mark.usefixtures("place")

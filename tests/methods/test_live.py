@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -159,6 +160,14 @@ def test_other_tools_get_them(start: Start, tmp_path: Path):
     done = ask(program, "--for", "100ms", "--timeout", "100s", "-o", str(tmp_path / "calls.txt"))
     assert done.stdout == ""
     assert "load x" in (tmp_path / "calls.txt").read_text()
+
+
+def test_a_file_for_a_browser_has_them(start: Start, tmp_path: Path):
+    done = ask(start(ONE_LOOP), "--for", "300ms", "--timeout", "100s", "--format", "html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "MainThread (asyncio)" in done.stdout
+    assert "By function" in done.stdout
+    assert re.search(r'"name":"load",.*"name":"parse"', done.stdout)
 
 
 def test_a_trace_has_each_call_by_itself(start: Start):

@@ -95,8 +95,12 @@ def page_of(store: Store, query: IssueQuery = ALL, limit: int = 20) -> ReportPag
 
 
 def parsed(store: Store, query: IssueQuery = ALL, limit: int = 20) -> Parsed:
+    return sound(document(page_of(store, query, limit), "/srv"))
+
+
+def sound(file: bytes) -> Parsed:
     """The file, which is sound HTML, runs nothing but ours, and asks nobody for anything."""
-    found = Parsed(document(page_of(store, query, limit), "/srv"))
+    found = Parsed(file)
     assert found.wrong == []
     assert len(set(found.ids)) == len(found.ids)
     assert found.fills <= set(found.ids)
@@ -284,10 +288,11 @@ def test_without_jinja2_one_line_names_the_extra(
     for name in [name for name in sys.modules if name.startswith("loopcanary.ui")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert main(["report", "--store", "store", "--format", "html", "-o", "report.html"]) == 2
-    assert capsys.readouterr().err == (
-        'loopcanary: the HTML report needs jinja2: pip install "loopcanary[ui]"\n'
-    )
+    for command in (["report", "--store", "store"], ["methods", "1"]):
+        assert main([*command, "--format", "html", "-o", "report.html"]) == 2
+        assert capsys.readouterr().err == (
+            'loopcanary: --format html needs jinja2: pip install "loopcanary[ui]"\n'
+        )
     assert not Path("report.html").exists()
 
 

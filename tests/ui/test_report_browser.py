@@ -25,10 +25,13 @@ from tests.store.samples import (
     hostile_stall,
     session,
 )
+from tests.ui.test_calls import recording, thread
 
 from loopcanary.model import Cause
 from loopcanary.model.calls import TracedCall, TracedCalls
 from loopcanary.store import Retention, Store
+from loopcanary.ui.document import document
+from loopcanary.ui.pages.traced.calls import calls_page
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
@@ -218,6 +221,24 @@ def test_it_is_read_without_scripts(chromium: Any, report: str):
     assert bug.locator(".timeline").is_visible()
     assert visit.wrong == []
     visit.context.close()
+
+
+def test_calls_of_a_running_program_are_a_file(chromium: Any, tmp_path: Path):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    file = tmp_path / "calls.html"
+    file.write_bytes(
+        document(calls_page(recording(thread(1, "main", ("load", 0, 30), ("parse", 1, 20)))), "")
+    )
+    for width in (1300, 390):
+        visit = Visit(chromium, file.as_uri(), viewport={"width": width, "height": 900})
+        page = visit.page
+        page.get_by_label("Search the flame graph of traced calls").fill("parse")
+        page.get_by_text("1 frame, 66.7 % of the time").wait_for()
+        found = axe.Axe().run(page).response["violations"]
+        assert [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]] == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert visit.wrong == []
+        visit.context.close()
 
 
 def test_exact_calls_are_a_graph_that_is_searched(chromium: Any, tmp_path: Path):

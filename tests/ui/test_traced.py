@@ -33,7 +33,8 @@ from loopcanary.ui.pages.methods import ROWS as METHODS
 from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.startups import ROWS as STARTS
 from loopcanary.ui.pages.startups import startup_page
-from loopcanary.ui.pages.trees import Branch, tree_of
+from loopcanary.ui.pages.traced.functions import by_function
+from loopcanary.ui.pages.traced.trees import Branch, tree_of
 from loopcanary.ui.sources import as_one
 
 
@@ -214,6 +215,47 @@ def test_a_finding_has_a_page_with_its_statement(store: Store, text: str):
     checked(answer.text)
     assert "held by, from the root on" in answer.text
     assert text != "select 1" or text in answer.text
+
+
+# ---- by function -------------------------------------------------------------------------------
+
+
+def call(name: str, depth: int, total_ns: int, self_ns: int, calls: int = 1) -> TracedCall:
+    return TracedCall(
+        frame=frame(name, "/srv/a.py", 1), depth=depth, calls=calls, total_ns=total_ns, self_ns=self_ns
+    )
+
+
+def test_a_function_is_one_row_by_whatever_path():
+    calls = (
+        call("main", 0, 100, 10),
+        call("load", 1, 60, 10, calls=2),
+        call("none", 2, 0, 0),
+        call("parse", 2, 50, 50, calls=7),
+        call("parse", 1, 30, 30, calls=3),
+    )
+    tree = tree_of(replace(STALL, duration_ns=200, calls=TracedCalls(rows=calls)))
+    assert tree is not None
+    assert [(one.words, one.count, one.total_ns, one.self_ns, one.share) for one in tree.functions] == [
+        ("parse", 10, 80, 80, 0.4),
+        ("main", 1, 100, 10, 0.05),
+        ("load", 2, 60, 10, 0.05),
+    ]
+
+
+def test_time_inside_the_function_itself_counts_once():
+    calls = [call("fib", 0, 100, 20), call("add", 1, 70, 10), call("fib", 2, 60, 60), call("fib", 0, 9, 9)]
+    assert [(one.frame.qualname, one.calls, one.total_ns, one.self_ns) for one in by_function(calls)] == [
+        ("fib", 3, 109, 89),
+        ("add", 1, 70, 10),
+    ]
+
+
+def test_functions_that_are_not_shown_are_counted():
+    calls = tuple(call(f"f{number}", 0, 10, 10) for number in range(23))
+    tree = tree_of(replace(STALL, calls=TracedCalls(rows=calls)))
+    assert tree is not None
+    assert (len(tree.functions), tree.functions_left_out) == (20, "and 3 functions, 30 ns by themselves")
 
 
 # ---- the flame graph of exact calls ------------------------------------------------------------

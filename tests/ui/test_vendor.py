@@ -18,6 +18,6 @@ def test_what_is_shipped_is_what_was_fetched_with_its_licence(tree: Path):
 
 def test_our_own_files_name_no_other_host(tree: Path):
     folder = tree / "src/loopcanary/ui"
-    files = [*folder.glob("static/*.js"), *folder.glob("static/*.css"), *folder.glob("templates/*.html")]
+    files = [*folder.glob("static/*.js"), *folder.glob("static/*.css"), *folder.glob("templates/**/*.html")]
     assert len(files) > 10
     assert [path.name for path in files if "//" in path.read_text(encoding="utf-8").replace("// ", "")] == []

@@ -42,7 +42,7 @@ class FormatName(click.ParamType):  # type: ignore[type-arg]  # not generic befo
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in self._forms:
             return str(value)
-        problem = "is for `report` alone" if value in LIMITS else "is no format"
+        problem = "is not for this command" if value in LIMITS else "is no format"
         known = f"{', '.join(self._forms[:-1])} or {self._forms[-1]}"
         raise click.BadParameter(f"{value} {problem}: use {known}", ctx, param)
 
@@ -104,3 +104,15 @@ def current_folder() -> str:
         return os.getcwd()  # noqa: PTH109 - a text is wanted, and "" where the folder is gone
     except OSError:
         return ""
+
+
+def missing_for_pages() -> str:
+    """Which library that pages are made with is not installed, and what brings it; empty where all are."""
+    try:
+        import loopcanary.ui.document  # noqa: F401 - whether it can be imported is the question
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("jinja2", "markupsafe"):
+            raise
+        return f'--format html needs {missing}: pip install "loopcanary[ui]"'
+    return ""

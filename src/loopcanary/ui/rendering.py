@@ -25,7 +25,7 @@ from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
 from loopcanary.ui.pages.code import CodeView
 from loopcanary.ui.pages.overview import CauseTime
-from loopcanary.ui.pages.trees import tree_of
+from loopcanary.ui.pages.traced.trees import tree_of
 from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
 from loopcanary.words.commands import reading

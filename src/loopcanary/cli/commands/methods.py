@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from loopcanary.cli.formats import current_folder, missing_for_pages
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.refusals import BAD_USE, NOTHING_FOUND, refuse
 from loopcanary.cli.words import Number, Word
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _NS = 1_000_000_000
 _LONGEST_S = 3_000.0
-_OWN = ("text", "json")
+_OWN = ("text", "json", "html")
 _WITH_EACH = ("perfetto", "chrome")
 """Formats that show time."""
 
@@ -40,7 +41,7 @@ _WITH_EACH = ("perfetto", "chrome")
     "form",
     metavar="FORMAT",
     default="text",
-    help="text, json, or one of `loopcanary export`. Default: text.",
+    help="text, json, html, or one of `loopcanary export`. Default: text.",
 )
 @output_option
 @click.option(
@@ -57,6 +58,8 @@ def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, outp
     for the program's own code (the default), with ! before it what is left out. Ctrl-C ends it early, and
     shows what there is by then.
     """
+    if form == "html" and (missing := missing_for_pages()):
+        return refuse(missing)
     writer = None if form in _OWN else _writer(form, output)
     from loopcanary.assembly.methods.asking import record
 
@@ -132,11 +135,21 @@ def _write(recording: Recording, form: str, output: str, writer: Format | None) 
     from loopcanary.report.recording import recording_document, render_json
 
     with opened_output(output) as out:
-        if form == "json":
+        if form == "html":
+            out.write(_page(recording))
+        elif form == "json":
             out.write(render_json(recording).encode())
         else:
             _show(recording_document(recording), None if output == STDOUT else out)
     return 0
+
+
+def _page(recording: Recording) -> bytes:
+    from loopcanary.cli.bundling import made_by
+    from loopcanary.ui.document import document
+    from loopcanary.ui.pages.traced.calls import calls_page
+
+    return document(calls_page(recording), current_folder(), made_by())
 
 
 def _show(document: Document, out: IO[bytes] | None) -> None:

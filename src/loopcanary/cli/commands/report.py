@@ -10,7 +10,7 @@ import click
 from loopcanary.cli.bundling import made_by
 from loopcanary.cli.ci.baseline import known_bugs
 from loopcanary.cli.ci.bugs import CI_FORMS, NEW_BUG, tell_new, write_bugs
-from loopcanary.cli.formats import LIMITS, current_folder, format_option, write
+from loopcanary.cli.formats import LIMITS, current_folder, format_option, missing_for_pages, write
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.refusals import NOTHING_FOUND, refuse
@@ -62,8 +62,8 @@ def command(
     """
     if fail_on_new and baseline is None:
         raise click.UsageError("--fail-on-new: --baseline says which bugs are known")
-    if form == "html" and (missing := _missing_for_pages()):
-        return refuse(f'the HTML report needs {missing}: pip install "loopcanary[ui]"')
+    if form == "html" and (missing := missing_for_pages()):
+        return refuse(missing)
     known = None if baseline is None else known_bugs(baseline)
     query = IssueQuery(
         since_wall_ns=since,
@@ -117,18 +117,6 @@ def _write_report(
     else:
         write(report, form, output)
     return report.finds_nothing
-
-
-def _missing_for_pages() -> str:
-    """The library that pages are made with and that is not installed; empty where all are."""
-    try:
-        import loopcanary.ui.document  # noqa: F401 - whether it can be imported is the question
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in ("jinja2", "markupsafe"):
-            raise
-        return missing
-    return ""
 
 
 def write_page(source: IssueStore, query: IssueQuery, limit: int, output: str) -> bool:

@@ -14,7 +14,7 @@ from loopcanary.report.folding import Fold, folded
 from loopcanary.report.issue import circumstances, own_blocks
 from loopcanary.ui.pages.code import CodeView, code_view, holder_code, session_of, started_of
 from loopcanary.ui.pages.stall import StallSections, ranked_stacks
-from loopcanary.ui.pages.trees import IssueTree, tree_of
+from loopcanary.ui.pages.traced.trees import IssueTree, tree_of
 from loopcanary.ui.tools import Tools
 
 

@@ -74,8 +74,7 @@ for (const bug of bugs) {
   show(bug);
   bug.addEventListener("toggle", () => show(bug));
 }
-const issues = document.getElementById("issues");
-if (issues) drawFlames(issues);
+for (const one of document.querySelectorAll("[data-drawn]")) drawFlames(one);
 const form = document.getElementById("filters");
 if (form) offerFilters(form);
 addEventListener("hashchange", openNamed);

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from loopcanary.model import Issue, PhaseKind, SlowMethod, StackFrame, Stall, Startup
+from loopcanary.model import Issue, PhaseKind, SlowMethod, Stall, Startup
 from loopcanary.model.call_tree import levels, parents, places
+from loopcanary.model.calls import TracedCall
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
+from loopcanary.model.units import format_duration
 from loopcanary.registry import said_of
 from loopcanary.ui.pages.flame import DEPTH_MAX, node_of
 from loopcanary.ui.pages.timeline import tick, ticks
+from loopcanary.ui.pages.traced.functions import by_function
 from loopcanary.words.text import count_of
 from loopcanary.words.traced import compared_words, left_out_words, phase_words
 
 _DEEPEST = 30
 """Deeper rows stand beside those of this depth: there would be no room for their names."""
 _OPEN_SHARE = 0.05
+_FUNCTIONS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +65,20 @@ class IssueTree:
     """What the bars show: when it was, or the share of the time."""
     branches: tuple[Branch, ...]
     """The outermost rows."""
-    bold: str = "what the bug is named after"
+    bold: str = "largest own time"
     """What its bold rows are."""
     left_out: str
     """Words for what is not among them; empty: all are."""
-    length_ns: int = 0
-    """All the time, where the bars say when."""
+    length_ns: int
+    """All the time: 100 %."""
     ticks: tuple[tuple[float, str], ...] = ()
     """Of an axis of it: positions in per cent, and moments."""
     flame: dict[str, Any] | None = None
     """The same rows as a flame graph (`Flame.tree`), whose nodes have `calls` besides; None: it has none."""
+    functions: tuple[Branch, ...] = ()
+    """The same by function, with the shares of their own times, largest first."""
+    functions_left_out: str = ""
+    """Words for those that are not among them."""
 
 
 def tree_of(issue: Issue) -> IssueTree | None:
@@ -109,78 +117,108 @@ def phase_tree(start: Startup) -> IssueTree:
 
 def call_tree(slow: SlowMethod) -> IssueTree:
     """Calls in a slow method, each with those inside it."""
-    calls, whole = slow.rows[:ROWS_MAX], slow.duration_ns
-    rows = [
-        replace(
-            _call(call.frame, call.count, call.total_ns, call.self_ns, whole),
-            is_key=call is slow.key_row,
-            is_unfinished=call.open,
+    calls = [
+        TracedCall(
+            frame=row.frame,
+            depth=row.depth,
+            calls=row.count,
+            total_ns=row.total_ns,
+            self_ns=row.self_ns,
+            open=row.open,
         )
-        for call in calls
+        for row in slow.rows[:ROWS_MAX]
     ]
-    return IssueTree(
-        title="Calls",
-        bars="share",
-        branches=_nested(rows, levels([call.depth for call in calls])),
+    return replace(
+        calls_tree(calls, slow.duration_ns, [index == slow.key for index in range(len(calls))]),
+        bold="what the bug is named after",
         left_out=left_out_words(slow, len(calls)),
-        flame=_flame([(call.frame, call.depth, call.total_ns, call.count) for call in calls], whole),
     )
 
 
 def traced_tree(stall: Stall) -> IssueTree | None:
     """What the thread called in a stall, where its calls were traced."""
-    traced = stall.calls
-    if traced is None:
+    if stall.calls is None:
         return None
+    calls = stall.calls.rows
+    said = left_out_words(stall.calls, len(calls)), compared_words(stall)
+    return replace(calls_tree(calls, stall.duration_ns), left_out="; ".join(filter(None, said)))
+
+
+def calls_tree(
+    calls: Sequence[TracedCall], whole_ns: int, keys: Sequence[bool] | None = None, of: str = "stalled time"
+) -> IssueTree:
+    """Calls in `whole_ns`, which are called `of`, each with those inside it.
+
+    `keys`: which rows are the important ones; without it those with the largest own time.
+    """
+    most = max((call.self_ns for call in calls), default=0)
     rows = [
-        _call(call.frame, call.calls, call.total_ns, call.self_ns, stall.duration_ns) for call in traced.rows
+        replace(
+            _branch(call, whole_ns),
+            is_key=call.self_ns == most > 0 if keys is None else keys[index],
+            is_unfinished=call.open,
+        )
+        for index, call in enumerate(calls)
     ]
-    most = max((call.self_ns for call in traced.rows), default=0)
-    named = [
-        replace(row, is_key=row.self_ns == most > 0, is_unfinished=call.open)
-        for row, call in zip(rows, traced.rows, strict=True)
-    ]
+    functions = by_function(calls)
     return IssueTree(
         title="Calls",
         bars="share",
-        bold="largest own time",
-        branches=_nested(named, levels([call.depth for call in traced.rows])),
-        left_out="; ".join(filter(None, (left_out_words(traced, len(rows)), compared_words(stall)))),
-        flame=_flame(
-            [(call.frame, call.depth, call.total_ns, call.calls) for call in traced.rows], stall.duration_ns
-        ),
+        branches=_nested(rows, levels([call.depth for call in calls])),
+        left_out="",
+        flame=_flame(calls, whole_ns, of),
+        functions=tuple(_by_own_time(call, whole_ns) for call in functions[:_FUNCTIONS_MAX]),
+        functions_left_out=_more_words(functions[_FUNCTIONS_MAX:]),
+        length_ns=whole_ns,
     )
 
 
-def _call(frame: StackFrame, count: int, total_ns: int, self_ns: int, whole_ns: int) -> Branch:
+def _branch(call: TracedCall, whole_ns: int) -> Branch:
+    frame = call.frame
     return Branch(
         words=frame.qualname,
         file=frame.file,
         line=frame.line,
         style="own" if frame.in_app else "lib",
-        total_ns=total_ns,
-        self_ns=self_ns,
-        count=count,
-        share=_share(total_ns, whole_ns),
-        self_share=_share(self_ns, whole_ns),
+        total_ns=call.total_ns,
+        self_ns=call.self_ns,
+        count=call.calls,
+        share=_share(call.total_ns, whole_ns),
+        self_share=_share(call.self_ns, whole_ns),
         in_app=frame.in_app,
     )
 
 
-def _flame(calls: Sequence[tuple[StackFrame, int, int, int]], whole_ns: int) -> dict[str, Any] | None:
-    """Of (function, depth, time, calls); none is wider than the one that it is inside of."""
-    depths = [depth for _, depth, _, _ in calls]
-    above = parents(depths)
+def _by_own_time(function: TracedCall, whole_ns: int) -> Branch:
+    branch = _branch(function, whole_ns)
+    return replace(branch, share=branch.self_share)
+
+
+def _more_words(functions: Sequence[TracedCall]) -> str:
+    if not functions:
+        return ""
+    own_ns = sum(one.self_ns for one in functions)
+    return f"and {count_of(len(functions), 'function')}, {format_duration(own_ns)} by themselves"
+
+
+def outermost_ns(calls: Sequence[TracedCall]) -> int:
+    """How long calls took that are inside of no other."""
+    above = parents([call.depth for call in calls])
+    return sum(call.total_ns for call, outer in zip(calls, above, strict=True) if outer is None)
+
+
+def _flame(calls: Sequence[TracedCall], whole_ns: int, of: str) -> dict[str, Any] | None:
+    """None is wider than the one that it is inside of."""
+    depths = [call.depth for call in calls]
     # A killed process's calls reach beyond the last look at it.
-    outermost_ns = sum(call[2] for call, outer in zip(calls, above, strict=True) if outer is None)
-    placed = places(depths, [time_ns for _, _, time_ns, _ in calls], max(whole_ns, outermost_ns))
-    root: dict[str, Any] = {"name": "stalled time", "place": "", "own": False, "children": []}
-    root["value"] = max(whole_ns, outermost_ns)
+    width_ns = max(whole_ns, outermost_ns(calls))
+    placed = places(depths, [call.total_ns for call in calls], width_ns)
+    root: dict[str, Any] = {"name": of, "place": "", "own": False, "value": width_ns, "children": []}
     nodes = [
-        {**node_of(frame), "calls": count, "value": length_ns, "children": []}
-        for (frame, _, _, count), (_, length_ns) in zip(calls, placed, strict=True)
+        {**node_of(call.frame), "calls": call.calls, "value": length_ns, "children": []}
+        for call, (_, length_ns) in zip(calls, placed, strict=True)
     ]
-    for node, outer, level in zip(nodes, above, levels(depths), strict=True):
+    for node, outer, level in zip(nodes, parents(depths), levels(depths), strict=True):
         if level < DEPTH_MAX and node["value"]:
             (root if outer is None else nodes[outer])["children"].append(node)
     return root if root["children"] else None
