@@ -34,6 +34,7 @@ from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.startups import ROWS as STARTS
 from loopcanary.ui.pages.startups import startup_page
 from loopcanary.ui.pages.traced.functions import by_function
+from loopcanary.ui.pages.traced.merging import merged
 from loopcanary.ui.pages.traced.trees import Branch, tree_of
 from loopcanary.ui.sources import as_one
 
@@ -256,6 +257,42 @@ def test_functions_that_are_not_shown_are_counted():
     tree = tree_of(replace(STALL, calls=TracedCalls(rows=calls)))
     assert tree is not None
     assert (len(tree.functions), tree.functions_left_out) == (20, "and 3 functions, 30 ns by themselves")
+
+
+# ---- put together ------------------------------------------------------------------------------
+
+
+def test_trees_become_one_by_path():
+    first = [call("main", 0, 100, 40), call("load", 1, 20, 20), call("parse", 1, 40, 40, calls=7)]
+    other = [
+        call("other", 0, 5, 5),
+        call("main", 0, 50, 10),
+        call("load", 1, 40, 30),
+        call("parse", 2, 10, 10),
+    ]
+    assert merged([first, other]) == [
+        call("main", 0, 150, 50, calls=2),
+        call("load", 1, 60, 50, calls=2),
+        call("parse", 2, 10, 10),
+        call("parse", 1, 40, 40, calls=7),
+        call("other", 0, 5, 5),
+    ]
+
+
+def test_the_page_puts_the_latest_slow_methods_together(store: Store):
+    for number in range(3):
+        store.put_issue(replace(SLOW_METHOD, id=f"m{number}", fingerprint=f"m:{number}"))
+    tree = methods_page(store.reader).tree
+    assert tree is not None
+    assert tree.length_ns == 3 * SLOW_METHOD.duration_ns
+    assert [(one.words, one.count) for one in tree.functions[:2]] == [
+        ("Orders.load_orders", 120),
+        ("parse", 27_000),
+    ]
+    assert tree.left_out == "and 9 short rows"
+    text = let_in(client_of(store)).get("/methods").text
+    checked(text)
+    assert "in all of them, put together" in text
 
 
 # ---- the flame graph of exact calls ------------------------------------------------------------

@@ -1,14 +1,16 @@
-"""Slow methods: which took most time."""
+"""Slow methods: which took most time, and what was called in the latest."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model import IssueKind
-from loopcanary.model.search import IssueGroup, IssueQuery
+from loopcanary.model import IssueKind, SlowMethod
+from loopcanary.model.search import IssueGroup, IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.ui.pages.traced.trees import IssueTree, pieces_tree
 
 ROWS = 50
+_LATEST = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,9 @@ class MethodsPage:
     count: int
     page: int
     pages: int
+    latest: int
+    """So many of the latest are put together in `tree`."""
+    tree: IssueTree | None
 
 
 def methods_page(source: IssueStore, page: int = 1) -> MethodsPage:
@@ -41,6 +46,7 @@ def methods_page(source: IssueStore, page: int = 1) -> MethodsPage:
     page = min(max(page, 1), pages)
     found = source.groups(query, page * ROWS)
     first = (page - 1) * ROWS
+    latest = of_type(SlowMethod, source.issues(query, _LATEST))
     return MethodsPage(
         rows=tuple(
             MethodRow(
@@ -53,4 +59,6 @@ def methods_page(source: IssueStore, page: int = 1) -> MethodsPage:
         count=sums.issues,
         page=page,
         pages=pages,
+        latest=len(latest),
+        tree=pieces_tree(latest),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from loopcanary.model import Issue, PhaseKind, SlowMethod, Stall, Startup
-from loopcanary.model.call_tree import levels, parents, places
+from loopcanary.model.call_tree import heaviest, levels, parents, places
 from loopcanary.model.calls import TracedCall
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
@@ -16,6 +16,7 @@ from loopcanary.registry import said_of
 from loopcanary.ui.pages.flame import DEPTH_MAX, node_of
 from loopcanary.ui.pages.timeline import tick, ticks
 from loopcanary.ui.pages.traced.functions import by_function
+from loopcanary.ui.pages.traced.merging import merged
 from loopcanary.words.text import count_of
 from loopcanary.words.traced import compared_words, left_out_words, phase_words
 
@@ -117,7 +118,17 @@ def phase_tree(start: Startup) -> IssueTree:
 
 def call_tree(slow: SlowMethod) -> IssueTree:
     """Calls in a slow method, each with those inside it."""
-    calls = [
+    calls = calls_of(slow)
+    return replace(
+        calls_tree(calls, slow.duration_ns, [index == slow.key for index in range(len(calls))]),
+        bold="what the bug is named after",
+        left_out=left_out_words(slow, len(calls)),
+    )
+
+
+def calls_of(slow: SlowMethod) -> list[TracedCall]:
+    """Its rows."""
+    return [
         TracedCall(
             frame=row.frame,
             depth=row.depth,
@@ -128,11 +139,18 @@ def call_tree(slow: SlowMethod) -> IssueTree:
         )
         for row in slow.rows[:ROWS_MAX]
     ]
-    return replace(
-        calls_tree(calls, slow.duration_ns, [index == slow.key for index in range(len(calls))]),
-        bold="what the bug is named after",
-        left_out=left_out_words(slow, len(calls)),
-    )
+
+
+def pieces_tree(pieces: Sequence[SlowMethod]) -> IssueTree | None:
+    """Calls in all of these slow methods, put together; None: there are none."""
+    rows = merged(map(calls_of, pieces))
+    kept = heaviest(rows, ROWS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
+    shown = [rows[index] for index in kept]
+    if not shown:
+        return None
+    tree = calls_tree(shown, sum(slow.duration_ns for slow in pieces), of="slow pieces of work")
+    left_out = len(rows) - len(shown) + sum(slow.left_out for slow in pieces)
+    return replace(tree, left_out=f"and {count_of(left_out, 'short row')}" if left_out else "")
 
 
 def traced_tree(stall: Stall) -> IssueTree | None:
