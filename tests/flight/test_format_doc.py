@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from tests.flight.test_format_agreement import LAYOUTS
 
 from loopcanary.flight import format as layout
