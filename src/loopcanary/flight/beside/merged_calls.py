@@ -158,6 +158,11 @@ class CallsFollowed:
                 tree, one.progress = one.file.tree_since(one.progress, now_ns, self._call_tree, _ROWS_A_LOOK)
                 one.calls.add(tree)
 
+    @property
+    def has_files(self) -> bool:
+        """Whether a thread has one: it comes with its first call."""
+        return bool(self._followed)
+
     def copies(self, window: Window) -> dict[int, CallsCopy]:
         """What is there of each thread at this moment, by its number: read at once, and decoded later."""
         found = {}
