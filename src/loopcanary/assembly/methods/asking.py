@@ -96,7 +96,7 @@ def _follow(
         followed.look(now_ns)
         if now_ns >= until_ns or not goes_on:
             return now_ns, is_over
-        # A file that is open can be read when it is removed: of a process that ends, a keeper does so at once.
+        # One that is open can be read when it is removed: a keeper does so as soon as its process ends.
         look_s = _LOOK_AGAIN_S if followed.has_files else _LOOK_EVERY_S
         goes_on = wait(min(look_s, (until_ns - now_ns) / 1e9))
         try:
