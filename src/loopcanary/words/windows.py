@@ -21,6 +21,9 @@ _TITLES = {
     names.OVERRIDE_CURSOR: "{} was set for the application, and not taken back",
     names.TK_GRAB: "{} has the grab, and is not visible",
     names.AFTER_STORM: "{} is never idle, and draws nothing",
+    names.INSENSITIVE: "{} takes no input: it is insensitive",
+    names.GTK_GRAB: "{} has the grab, and is not visible",
+    names.MODAL_WINDOW: "{} is modal, and is not visible",
 }
 _ADVICE = {
     names.UPDATES_DISABLED: "Call setUpdatesEnabled(True) in a `finally`: it runs also where the code raises",
@@ -30,6 +33,9 @@ _ADVICE = {
     names.OVERRIDE_CURSOR: "Call restoreOverrideCursor() in a `finally`, once for each setOverrideCursor()",
     names.TK_GRAB: "Call grab_release() before withdraw(); destroy() releases the grab by itself",
     names.AFTER_STORM: "Let `after` wait for some milliseconds: Tk draws when it has nothing else to do",
+    names.INSENSITIVE: "Call set_sensitive(True) in a `finally`: it runs also where the code raises",
+    names.GTK_GRAB: "Call grab_remove() before the widget is hidden",
+    names.MODAL_WINDOW: "Call present() to show it again, or hide() where it is done",
 }
 
 
@@ -45,7 +51,8 @@ def window_advice(issue: BlockedWindow) -> str | None:
 
 def of_window(issue: BlockedWindow) -> Iterator[str]:
     """How long, and how often."""
-    yield f"for {format_duration(issue.duration_ns)}, while the loop was healthy: this line switched it on"
+    line = ": this line switched it on" if issue.switched_on else ""
+    yield f"for {format_duration(issue.duration_ns)}, while the loop was healthy{line}"
     if issue.blocked_by == names.AFTER_STORM:
         yield f"{count_of(issue.times, 'call')} of `after` pending"
     elif issue.times > 1:

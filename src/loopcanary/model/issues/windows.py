@@ -16,6 +16,9 @@ KEYBOARD_GRAB = "keyboard-grab"
 OVERRIDE_CURSOR = "override-cursor"
 TK_GRAB = "tk-grab"
 AFTER_STORM = "after-storm"
+INSENSITIVE = "insensitive"
+GTK_GRAB = "gtk-grab"
+MODAL_WINDOW = "modal-window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,9 @@ class Hooks:
             method = before.__get__(args[0], type(args[0])) if args else original
             return method(*args[1:], **keywords)
 
-        called = original if isinstance(before, FunctionType) else bound
+        # Those of PyGObject bind as well, and do not show it.
+        is_plain = isinstance(before, FunctionType) or not hasattr(before, "__get__")
+        called = original if is_plain else bound
         self._set(owner, name, _like(original, self._shaped(shape, self._around(called, seen))))
 
     def observe_static(self, owner: type[Any], name: str, seen: Seen, shape: Shape = takes_any) -> None:

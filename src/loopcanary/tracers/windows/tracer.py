@@ -11,11 +11,15 @@ from loopcanary.model.issues.windows import BlockedWindow
 from loopcanary.protocols.plugins import TracerPort
 from loopcanary.protocols.tracing import AwaitImport, ImportWait
 from loopcanary.tracers.places import Owns, frames_of
-from loopcanary.tracers.windows import qt, tk
+from loopcanary.tracers.windows import gtk, qt, tk
 from loopcanary.tracers.windows.hooks import Hooks
 from loopcanary.tracers.windows.watch import LeftOn, WindowWatch
 
-_TOOLKITS: tuple[tuple[Sequence[str], Any], ...] = ((qt.AWAITS, qt.QtStates), (tk.AWAITS, tk.TkStates))
+_TOOLKITS: tuple[tuple[Sequence[str], Any], ...] = (
+    (qt.AWAITS, qt.QtStates),
+    (tk.AWAITS, tk.TkStates),
+    (gtk.AWAITS, gtk.GtkStates),
+)
 
 
 class WindowTracer:
