@@ -51,6 +51,8 @@ ready()
 threads[0].join()
 """
 
+CIRCLE_WITH_A_TIMEOUT = DEADLOCK.replace("with b:\n            pass", "b.acquire(timeout=3600)")
+
 IDLE_LOOP = """
 async def main():
     ready()

@@ -113,6 +113,22 @@ def test_two_threads_that_wait_for_each_other_are_a_deadlock(tmp_path: Path):
         check_deadlock(targets.until(lambda: deadlocked(program.pid)))
 
 
+def circling(pid: int) -> ProcessSight | None:
+    sight = seen(pid)
+    return sight if sum(thread.lock is not None for thread in sight.threads) == len(sight.threads) else None
+
+
+def test_a_circle_that_a_timeout_ends_is_no_deadlock(tmp_path: Path):
+    with targets.running(targets.CIRCLE_WITH_A_TIMEOUT, tmp_path) as program:
+        sight = targets.until(lambda: circling(program.pid))
+    by_function = {name: thread for thread in sight.threads for name in functions(thread)}
+    first, second = by_function["first"], by_function["second"]
+    assert (first.lock.holder_tid, second.lock.holder_tid) == (second.tid, first.tid)
+    assert [thread.lock.has_timeout for thread in (first, second, main_of(sight))] == [True, False, False]
+    assert words(first, sight).endswith(", with a timeout")
+    assert deadlocks(sight.threads) == []
+
+
 def test_a_loop_without_work_waits_for_something_to_happen(tmp_path: Path):
     with targets.running(targets.IDLE_LOOP, tmp_path) as program:
         sight = targets.until(lambda: sleeping_in(program.pid, "epoll_wait"))

@@ -20,8 +20,10 @@ def lock(kind: str = "lock") -> LockView:
     return LockView(kind=kind, proof=LockProof.WITH)
 
 
-def wait(tid: int, holder: int, kind: str = "lock", at: Stack | None = WORKER) -> ThreadWait:
-    return ThreadWait(tid=tid, lock=lock(kind), holder_tid=holder, stack=at)
+def wait(
+    tid: int, holder: int, kind: str = "lock", at: Stack | None = WORKER, *, gives_up: bool = False
+) -> ThreadWait:
+    return ThreadWait(tid=tid, lock=lock(kind), holder_tid=holder, stack=at, has_timeout=gives_up)
 
 
 def stalled(*circle: ThreadWait, inside: int = 11, kind: str = "lock") -> StallEvidence:
@@ -100,6 +102,43 @@ def test_a_loop_that_waits_for_its_own_work_should_await():
         "A deadlock: MainThread waits for itself.",
         "MainThread waits in pay (app.py:12) for a result that has to come from MainThread.",
     )
+    assert "Await the coroutine" in stall.advice
+
+
+def test_a_circle_that_a_timeout_ends_is_no_deadlock():
+    stall = judged(stalled(wait(70, 71, at=HERE), wait(71, 70, "RLock", gives_up=True)))
+
+    assert stall.title == "circular wait of MainThread and worker until a timeout in pay (app.py:12)"
+    assert stall.evidence[:4] == (
+        "MainThread and worker wait for each other until a timeout.",
+        "MainThread waits in pay (app.py:12) for the lock that worker holds.",
+        "worker waits in refund (app.py:20) for the RLock that MainThread holds.",
+        "With a timeout: the wait of worker.",
+    )
+    assert stall.state_word is StateWord.HUNG
+    assert not is_called_so(stall)
+
+
+@pytest.mark.parametrize("kinds", [("lock", "lock"), ("thread", "lock"), ("Future", "lock")])
+def test_what_has_a_timeout_is_not_advised_to_have_one(kinds):
+    first, second = kinds
+    stall = judged(stalled(wait(70, 71, first, HERE, gives_up=True), wait(71, 70, second), kind=first))
+
+    assert stall.advice
+    assert "timeout=" not in stall.advice
+
+
+def test_a_timeout_before_a_deadlock_does_not_end_it():
+    stall = judged(stalled(wait(70, 71, at=HERE, gives_up=True), wait(71, 72), wait(72, 71)))
+
+    assert is_called_so(stall)
+    assert stall.state_word is StateWord.DEADLOCKED
+
+
+def test_a_result_of_its_own_that_a_timeout_ends():
+    stall = judged(stalled(wait(70, 70, "Future", HERE, gives_up=True)))
+
+    assert stall.evidence[0] == "MainThread waits for itself until a timeout."
     assert "Await the coroutine" in stall.advice
 
 

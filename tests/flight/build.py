@@ -452,6 +452,7 @@ class SlotBuilder:
             "lock_kind": _LOCK[kind],
             "lock_proof": _PROOF[wait.lock.proof],
             "lock_frame": wait.lock.taken_at or 0,
+            "has_timeout": wait.has_timeout,
         }
         put(entry, layout.WAIT, 0, fields)
         self.put(circle=self.store(bytes(entry)))

@@ -214,6 +214,7 @@ circles = st.lists(
         lock=locks | module_locks,
         holder_tid=st.integers(1, (1 << 32) - 1),
         stack=st.none() | stacks,
+        has_timeout=st.booleans(),
     ),
     max_size=4,
 ).map(tuple)

@@ -34,6 +34,18 @@ TOLD = {
         ("first", "lock", "second"),
         ("second", "lock", "first"),
     ],
+    "lock_with_a_timeout": [(MAIN, "lock", "other"), ("other", "lock", MAIN)],
+    "other_lock_with_a_timeout": [(MAIN, "lock", "other"), ("other", "lock", MAIN)],
+    "rlock_with_a_timeout": [(MAIN, "RLock", "other"), ("other", "RLock", MAIN)],
+    "join_with_a_timeout": [(MAIN, "thread", "worker"), ("worker", "lock", MAIN)],
+    "result_with_a_timeout": [(MAIN, "Future", "pool_0"), ("pool_0", "lock", MAIN)],
+}
+GIVES_UP = {
+    "lock_with_a_timeout": [MAIN],
+    "other_lock_with_a_timeout": ["other"],
+    "rlock_with_a_timeout": [MAIN],
+    "join_with_a_timeout": [MAIN],
+    "result_with_a_timeout": [MAIN],
 }
 NONE = (
     "busy_lock",
@@ -80,6 +92,7 @@ def test_a_circle_is_seen_with_each_of_its_threads(stalled, kind):
     names = {**dict(evidence.thread_names), evidence.tid: MAIN}
     waits = [(names[wait.tid], wait.lock.kind, names[wait.holder_tid]) for wait in evidence.circle]
     assert waits == TOLD[kind]
+    assert [names[wait.tid] for wait in evidence.circle if wait.has_timeout] == GIVES_UP.get(kind, [])
     assert all(wait.stack is not None and wait.stack.frames for wait in evidence.circle)
     assert not evidence.samples[0].in_circle
 

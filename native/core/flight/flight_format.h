@@ -481,7 +481,7 @@ typedef struct { /* in the heap: what a thread of a circle waits for */
     uint32_t stack;      /* of `tid`, LC_NO_REF none */
     lc_ref module;       /* of LC_LOCK_MODULE */
     uint8_t lock_kind, lock_proof, lock_frame; /* as a sample's; the frame is one of the holder's */
-    uint8_t reserved[5];
+    uint8_t has_timeout, reserved[4]; /* 1: the wait ends by itself */
 } lc_wait_entry;
 
 _Static_assert(sizeof(lc_wait_entry) == 32, "four words");

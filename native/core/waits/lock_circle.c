@@ -1,5 +1,6 @@
 #include "core/waits/lock_circle.h"
 
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -25,6 +26,13 @@ static bool is_held(const lc_circle_link *link, const lc_lock_view *lock)
 {
     return lock->kind != LC_LOCK_NONE && lock->proof != LC_PROOF_NONE &&
            !(lock->kind == LC_LOCK_RECURSIVE && lock->holder_thread_state == link->thread_state);
+}
+
+/* Without a timeout the C library passes no time, in `sem_wait` as in a condition's wait. Python's waits are of these two kinds. */
+static bool has_timeout(const lc_syscall_fields *call)
+{
+    const uint64_t operation = call->args[1] & FUTEX_CMD_MASK;
+    return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && call->args[3] != 0;
 }
 
 static bool stood(uint32_t tid, uint64_t since_ns)
@@ -151,6 +159,7 @@ void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot
             .lock_kind = link->kind,
             .lock_proof = link->proof,
             .lock_frame = link->frame,
+            .has_timeout = has_timeout(&link->call),
         };
         before = lc_slot_append(writer->slot, &entry, sizeof entry);
         if (before == LC_NO_REF) {

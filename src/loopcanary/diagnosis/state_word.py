@@ -4,7 +4,7 @@
 |---|---|
 | stopped | half of the time it was stopped by a signal or tracer, or neither it nor the watchdog ran |
 | starved | half of the time it was ready and got no CPU |
-| deadlocked | half of the time it waited for its own lock, or for threads that wait for each other |
+| deadlocked | half of the time it waited for its own lock, or in a circle of threads without a timeout |
 | peer-dead | it has been in a `connect` for 3 s, in which a peer that lives answers two tries |
 | hung | over the second half of the time it was in one line of one function |
 | slow | else |
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from loopcanary.diagnosis.causes.verdict import Verdict
-from loopcanary.diagnosis.culprit.circles import in_circle_share
+from loopcanary.diagnosis.culprit.circles import in_deadlock_share
 from loopcanary.diagnosis.samples.marks import last_name
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
@@ -54,7 +54,7 @@ def _is_starved(observation: Observation, verdict: Verdict) -> bool:
 def _is_deadlocked(observation: Observation, _: Verdict) -> bool:
     tid = observation.evidence.tid
     own = observation.select_each(lambda seen: seen.sample.lock is not None and seen.sample.holder_tid == tid)
-    return max(observation.share(own), in_circle_share(observation)) >= _MOST
+    return max(observation.share(own), in_deadlock_share(observation)) >= _MOST
 
 
 def _is_peer_dead(observation: Observation, verdict: Verdict) -> bool:

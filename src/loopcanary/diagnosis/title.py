@@ -32,7 +32,8 @@ def make_title(
     """Such as `time.sleep(0.3) in handler (app.py:41)`. `finding`: of the cause; None: unknown."""
     if circle is not None:
         threads = [wait.thread for wait in circle.members]
-        return say("title:deadlock", threads=threads, place=_place(culprit))
+        what = "circular-wait" if circle.timed else "deadlock"
+        return say(f"title:{what}", threads=threads, place=_place(culprit))
     cause = Cause.UNKNOWN if finding is None else finding.cause
     if finding is not None and finding.title is not None:
         # What strikes any code names none: its stalls of many places are one group.

@@ -342,7 +342,7 @@ THREAD_NAME = Layout("lc_thread_name_entry", "I tid before\n8s name")
 
 WAIT = Layout(
     "lc_wait_entry",
-    "I tid before holder_tid stack\n8s module\nB lock_kind lock_proof lock_frame\n5s reserved",
+    "I tid before holder_tid stack\n8s module\nB lock_kind lock_proof lock_frame has_timeout\n4s reserved",
 )
 
 HOST = Layout(

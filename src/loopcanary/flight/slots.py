@@ -159,8 +159,14 @@ class SlotCopy:
     def circle(self) -> tuple[ThreadWait, ...]:
         """The threads of the circle, from the stalled one on, and what each waits for."""
         return tuple(
-            ThreadWait(tid=tid, lock=lock, holder_tid=holder_tid, stack=self.heap.stack(stack))
-            for tid, _, holder_tid, stack, module, kind, proof, frame, _ in self.heap.waits(
+            ThreadWait(
+                tid=tid,
+                lock=lock,
+                holder_tid=holder_tid,
+                stack=self.heap.stack(stack),
+                has_timeout=bool(has_timeout),
+            )
+            for tid, _, holder_tid, stack, module, kind, proof, frame, has_timeout, _ in self.heap.waits(
                 self.facts["circle"]
             )
             if (lock := lock_view(kind, proof, self.heap.text(module), frame)) is not None

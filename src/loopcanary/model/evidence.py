@@ -63,6 +63,8 @@ class ThreadWait:
     lock: LockView
     holder_tid: int
     stack: Stack | None = None
+    has_timeout: bool = False
+    """The wait ends by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

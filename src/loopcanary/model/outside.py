@@ -44,6 +44,8 @@ class WaitedLock:
     holder_tid: int | None = None
     module: str | None = None
     """Of the lock of an import."""
+    has_timeout: bool = False
+    """The wait ends by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

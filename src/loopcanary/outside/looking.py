@@ -20,6 +20,9 @@ _READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackRea
 _GIL_HELD_BY_SELF: Final = 2
 _LOCK_KINDS: Final = {1: "lock", 2: "RLock", 3: "import lock", 4: "end of a thread"}
 _PROOFS: Final = {1: LockProof.OWNER, 2: LockProof.WITH}
+_FUTEX_COMMAND: Final = 127
+_FUTEX_WAITS: Final = (0, 9)
+"""FUTEX_WAIT, FUTEX_WAIT_BITSET: the fourth argument is a time; 0: there is none."""
 _FUTEX_CALLS: Final = frozenset({"futex", "futex_wait", "futex_waitv"})
 
 SyscallName = Callable[[int], str | None]
@@ -169,12 +172,13 @@ class _Eyes:
             return True, False, None
         if call not in _FUTEX_CALLS or task.call is None:
             return False, False, None
-        futex = task.call[1][0]
+        futex, operation, _, until = task.call[1][:4]
         if low <= futex < high:
             return False, True, None
-        return False, False, self._lock(python, futex)
+        has_timeout = operation & _FUTEX_COMMAND in _FUTEX_WAITS and until != 0
+        return False, False, self._lock(python, futex, has_timeout)
 
-    def _lock(self, python: _PythonThread, futex: int) -> WaitedLock | None:
+    def _lock(self, python: _PythonThread, futex: int, has_timeout: bool) -> WaitedLock | None:
         kind, proof, holder, module = self._walker.outside_lock(self._handle, python.state, futex)
         if kind not in _LOCK_KINDS:
             return None
@@ -182,6 +186,7 @@ class _Eyes:
             view=LockView(kind=_LOCK_KINDS[kind], proof=_PROOFS.get(proof, LockProof.NONE)),
             holder_tid=self._tids.get(holder) if proof in _PROOFS else None,
             module=module or None,
+            has_timeout=has_timeout,
         )
 
 

@@ -37,6 +37,7 @@ TITLES: Mapping[str, str] = {
     "gil-held": "GIL held by {holder}{place: }{also:, }",
     "lock-held": "waiting for {lock} held by {holder}{place: }{also:, }",
     "deadlock": "deadlock of {threads:and}{place: }",
+    "circular-wait": "circular wait of {threads:and} until a timeout{place: }",
     "thread-imports": "waiting for {holder} to import {module}",
     "thread-runs": "waiting for {holder} to end{place: }",
     "callbacks": "{count:n} callbacks in one turn{most:, }",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 FOLDER = Path(sys.argv[2])
 NEVER = threading.Event()
+LATE_S = 3600
 A, B, C = threading.Lock(), threading.Lock(), threading.Lock()
 RA, RB = threading.RLock(), threading.RLock()
 
@@ -166,6 +167,61 @@ def behind_a_circle():
     waits()
     with A:
         pass
+
+
+# ---- that a timeout ends ---------------------------------------------------------------------------
+
+
+def lock_with_a_timeout():
+    with A:
+        in_thread("other", holds_and_wants(B, A))
+        waits()
+        B.acquire(timeout=LATE_S)
+
+
+def other_lock_with_a_timeout():
+    def other(taken):
+        with B:
+            taken()
+            A.acquire(timeout=LATE_S)
+
+    with A:
+        in_thread("other", other)
+        waits()
+        with B:
+            pass
+
+
+def rlock_with_a_timeout():
+    with RA:
+        in_thread("other", holds_and_wants(RB, RA))
+        waits()
+        RB.acquire(timeout=LATE_S)
+
+
+def join_with_a_timeout():
+    def want(taken):
+        taken()
+        with A:
+            pass
+
+    with A:
+        worker = in_thread("worker", want)
+        waits()
+        worker.join(timeout=LATE_S)
+
+
+def result_with_a_timeout():
+    pool = ThreadPoolExecutor(1, thread_name_prefix="pool")
+
+    def want():
+        with A:
+            pass
+
+    with A:
+        future = pool.submit(want)
+        waits()
+        future.result(timeout=LATE_S)
 
 
 # ---- none ------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ static lc_stack stack;
 static _Atomic uint32_t words[THREADS];
 static _Atomic uint64_t tids[THREADS];
 static pthread_t threads[THREADS];
+static bool gives_up[THREADS]; /* it sleeps with a timeout */
 
 /* Thread i has the thread state 4096 * (i + 1); its lock is held by thread holders[i], -1 none. */
 static int holders[THREADS];
@@ -73,9 +74,11 @@ static lc_frame_source *source(void)
 static void *sleep_on_its_word(void *argument)
 {
     _Atomic uint32_t *word = argument;
+    const struct timespec hour = {.tv_sec = 3600};
+    const struct timespec *timeout = gives_up[word - words] ? &hour : NULL;
     tids[word - words] = (uint64_t)syscall(SYS_gettid);
     while (*word == 0) {
-        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, timeout, NULL, 0);
     }
     return NULL;
 }
@@ -158,6 +161,21 @@ TEST(its_threads_are_stored_in_order_and_once)
     CHECK(followed());
     lc_lock_circle_put(&circle, source(), &writer, &stack);
     CHECK(LC_LOAD(writer.slot->circle) == last && LC_LOAD(writer.slot->heap_used) == used);
+}
+
+TEST(a_wait_with_a_timeout_is_stored_as_one)
+{
+    end(1);
+    gives_up[1] = true;
+    start(1);
+    begin(1, 0, -1);
+    CHECK(!followed() && followed());
+    lc_lock_circle_put(&circle, source(), &writer, &stack);
+    const lc_wait_entry *last = entry_at(LC_LOAD(writer.slot->circle));
+    CHECK(last->tid == tids[1] && last->has_timeout && !entry_at(last->before)->has_timeout);
+    end(1);
+    gives_up[1] = false;
+    start(1);
 }
 
 TEST(a_circle_that_the_thread_only_waits_for_is_told_too)

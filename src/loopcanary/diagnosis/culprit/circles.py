@@ -29,6 +29,7 @@ class CircleWait:
     """The `kind` of a LockView."""
     holder_tid: int
     holder: str
+    has_timeout: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +45,34 @@ class Circle:
         return self.waits[tids.index(self.waits[-1].holder_tid) :]
 
     @property
+    def timed(self) -> tuple[CircleWait, ...]:
+        """Those of them that give up by themselves: with one of these it is no deadlock."""
+        return tuple(wait for wait in self.members if wait.has_timeout)
+
+    @property
     def topic(self) -> str:
         """What the advice is about: the `topic` of a row of words.remedies."""
         kinds = [wait.lock for wait in self.members]
+        what = "timeout" if self.timed else "deadlock"
         if THREAD_END in kinds:
-            return "deadlock-of-join"
+            return f"{what}-of-join"
         if FUTURE in kinds:
-            return "deadlock-with-loop" if len(kinds) == 1 else "deadlock-of-future"
+            return "deadlock-with-loop" if len(kinds) == 1 else f"{what}-of-future"
         if all(kind.startswith(IMPORT_LOCK) for kind in kinds):
             return "deadlock-of-imports"
-        return "deadlock" if len(kinds) == 1 else "deadlock-of-locks"
+        return "deadlock" if len(kinds) == 1 else f"{what}-of-locks"
 
 
-def in_circle_share(observation: Observation) -> float:
-    """The part of the stall for which samples prove a circle."""
-    return observation.share(observation.select_each(lambda seen: seen.sample.in_circle))
+def in_deadlock_share(observation: Observation) -> float:
+    """The part of the stall for which samples prove a circle that does not end by itself."""
+    circle = find_circle(observation)
+    return 0.0 if circle is not None and circle.timed else _in_circle_share(observation)
 
 
 def find_circle(observation: Observation) -> Circle | None:
     """The circle that half of the stall and more was spent in or before; None: there is none, or its threads
     are not known. `observation`: of all its samples."""
-    if in_circle_share(observation) < _MOST:
+    if _in_circle_share(observation) < _MOST:
         return None
     waits = tuple([_wait(observation, wait) for wait in observation.evidence.circle])
     return Circle(waits) if _is_whole(waits, observation.evidence.tid) else None
@@ -72,12 +80,19 @@ def find_circle(observation: Observation) -> Circle | None:
 
 def circle_sentences(circle: Circle) -> Iterator[Sentence]:
     """`A deadlock: MainThread and worker wait for each other.`, then what each waits for."""
-    names = [wait.thread for wait in circle.members]
-    yield say("deadlock", threads=names) if len(names) > 1 else say("own-deadlock", thread=names[0])
+    names, timed = [wait.thread for wait in circle.members], [wait.thread for wait in circle.timed]
+    many, one = ("timed-circle", "own-timed-circle") if timed else ("deadlock", "own-deadlock")
+    yield say(many, threads=names) if len(names) > 1 else say(one, thread=names[0])
     for wait in circle.waits:
         where = None if wait.place is None else _where(wait.place)
         code = _CODES.get(wait.lock, "waits-for-lock")
         yield say(code, thread=wait.thread, place=where, lock=wait.lock, holder=wait.holder)
+    if timed:
+        yield say("gives-up", threads=timed)
+
+
+def _in_circle_share(observation: Observation) -> float:
+    return observation.share(observation.select_each(lambda seen: seen.sample.in_circle))
 
 
 def _wait(observation: Observation, wait: ThreadWait) -> CircleWait:
@@ -88,6 +103,7 @@ def _wait(observation: Observation, wait: ThreadWait) -> CircleWait:
         lock=wait.lock.kind,
         holder_tid=wait.holder_tid,
         holder=_name(observation, wait.holder_tid),
+        has_timeout=wait.has_timeout,
     )
 
 

@@ -61,6 +61,7 @@ def _lock(lock: WaitedLock) -> Json:
         "holder_tid": lock.holder_tid,
         "proof": lock.view.proof.value,
         "module": lock.module,
+        "has_timeout": lock.has_timeout,
     }
 
 

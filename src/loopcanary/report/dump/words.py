@@ -91,7 +91,11 @@ def _waiting(thread: ThreadSight) -> str:
 
 
 def lock_words(lock: WaitedLock, threads: Mapping[int, ThreadSight]) -> str:
-    """`waits for a lock that thread 13 holds (it is inside a with block of this lock)`."""
+    """`waits for a lock that thread 13 holds (it is inside a with block of this lock), with a timeout`."""
+    return _waited_for(lock, threads) + (", with a timeout" if lock.has_timeout else "")
+
+
+def _waited_for(lock: WaitedLock, threads: Mapping[int, ThreadSight]) -> str:
     what = _LOCK_WORDS.get(lock.view.kind, "a lock")
     if lock.module is not None:
         what = f"the import of {printable(lock.module, _NAME_MAX)}"
@@ -167,11 +171,12 @@ def _gil(threads: Sequence[ThreadSight]) -> Iterator[tuple[str, str]]:
 
 
 def deadlocks(threads: Sequence[ThreadSight]) -> list[tuple[int, ...]]:
-    """Circles of threads each of which waits for a lock that the next one holds, or for its end."""
+    """Circles of threads each of which waits, without a timeout, for a lock that the next one holds, or for
+    its end."""
     waits_for = {
         thread.tid: thread.lock.holder_tid
         for thread in threads
-        if thread.lock is not None and thread.lock.holder_tid is not None
+        if thread.lock is not None and thread.lock.holder_tid is not None and not thread.lock.has_timeout
     }
     circles: dict[frozenset[int], tuple[int, ...]] = {}
     for start in waits_for:
