@@ -244,6 +244,7 @@ def test_a_stall_has_earlier_readings_of_thread_and_host(evidence_of):
         assert first.at_ns < last.at_ns
         assert first.process_cpu_ns < last.process_cpu_ns
         assert first.process_major_faults <= last.process_major_faults
+        assert first.system_stolen_ns <= last.system_stolen_ns <= last.system_busy_ns
         assert first.system_busy_ns <= last.system_busy_ns <= last.system_total_ns
         assert last.memory_available_bytes > 0
         assert last.at_ns >= stall.end_ns

@@ -1400,6 +1400,43 @@ def test_a_throttled_container_is_in_the_evidence():
     assert stall.surroundings.throttled_ns == 100 * MS
 
 
+def robbed(stolen: float, *stacks: Stack, until_ms: int = 140, **more: Any) -> Stall:
+    """On two cores, one of them busy; by its clock the thread ran all the time, as some kernels have it."""
+    busy = until_ms * MS
+    host = (
+        HostReading(at_ns=0, system_busy_ns=0, system_total_ns=0, system_stolen_ns=0),
+        HostReading(
+            at_ns=busy, system_busy_ns=busy, system_total_ns=2 * busy, system_stolen_ns=int(stolen * busy)
+        ),
+    )
+    return judged(evidence(samples(*stacks or moving(), **{"running": True, **more}), host=host), SOURCE)
+
+
+@pytest.mark.parametrize("queued", [0.0, 0.3], ids=["the kernel counted it as run", "or not"])
+def test_time_that_a_hypervisor_took_is_the_hosts(queued):
+    stall = robbed(0.7, queued=queued)
+    assert (stall.cause, stall.title) == (Cause.HOST, "the hypervisor gave the CPU to other machines")
+    assert "For 70 % of their busy time the hypervisor ran other machines (steal)." in stall.evidence
+    assert "Your code is not at fault" in stall.advice
+
+
+def test_a_smaller_part_that_a_hypervisor_took_is_not():
+    stall = robbed(0.45)
+    assert (stall.cause, stall.second_cause) == (Cause.CPU, None)
+
+
+def test_a_hypervisor_takes_nothing_from_a_sleep():
+    here = [at_call("time.sleep(0.3)")] * 12
+    stall = robbed(0.9, *here, running=False, syscall="clock_nanosleep")
+    assert (stall.cause, stall.second_cause) == (Cause.SLEEP, None)
+
+
+def test_a_stall_that_the_code_would_make_alone_is_its_own():
+    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 302)]
+    stall = robbed(0.7, *steps, until_ms=3_030)
+    assert (stall.cause, stall.second_cause) == (Cause.CPU, Cause.HOST)
+
+
 def test_a_lowered_priority_and_its_line_are_evidence():
     host = (HostReading(at_ns=0), HostReading(at_ns=140 * MS, nice=10, policy=3, cores=1))
     starved = evidence(samples(*moving(), running=True, queued=0.8), host=host)

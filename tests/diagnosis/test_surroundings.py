@@ -18,13 +18,20 @@ def test_nothing_is_said_where_nothing_was_read():
 
 def test_readings_become_shares_of_the_window():
     host = (
-        HostReading(at_ns=100 * MS, process_cpu_ns=50 * MS, system_busy_ns=10 * MS, system_total_ns=100 * MS),
+        HostReading(
+            at_ns=100 * MS,
+            process_cpu_ns=50 * MS,
+            system_busy_ns=10 * MS,
+            system_total_ns=100 * MS,
+            system_stolen_ns=4 * MS,
+        ),
         HostReading(at_ns=200 * MS, pressure_cpu_ns=7 * MS, throttled_ns=0, memory_available_bytes=9),
         HostReading(
             at_ns=300 * MS,
             process_cpu_ns=350 * MS,
             system_busy_ns=310 * MS,
             system_total_ns=500 * MS,
+            system_stolen_ns=64 * MS,
             throttled_ns=80 * MS,
             pressure_cpu_ns=107 * MS,
             memory_available_bytes=5,
@@ -34,6 +41,7 @@ def test_readings_become_shares_of_the_window():
     assert make_surroundings(evidence(host=host)) == Surroundings(
         window_ns=200 * MS,
         system_cpu=0.75,
+        stolen_cpu=0.2,
         process_cpu=1.5,
         throttled_ns=80 * MS,
         pressure_cpu=0.5,

@@ -48,6 +48,7 @@ HOST_BITS = {
     "process_major_faults": 2,
     "system_busy_ns": 4,
     "system_total_ns": 4,
+    "system_stolen_ns": 4,
     "throttled_ns": 8,
     "throttled_periods": 8,
     "pressure_cpu_ns": 16,

@@ -258,7 +258,7 @@ def hosts(draw: st.DrawFn) -> HostReading:
     for names in (
         ("process_cpu_ns",),
         ("process_major_faults",),
-        ("system_busy_ns", "system_total_ns"),
+        ("system_busy_ns", "system_total_ns", "system_stolen_ns"),
         ("throttled_ns", "throttled_periods"),
         ("pressure_cpu_ns",),
         ("pressure_io_ns",),

@@ -512,7 +512,7 @@ typedef struct { /* thread, process, container and machine at one moment; sums s
     uint64_t memory_used_bytes;      /* of the cgroup */
     int32_t nice;                    /* of the stalled thread, as the next two */
     uint16_t policy, cores;          /* SCHED_*; how many it may run on, 0 not known */
-    uint64_t reserved[2];
+    uint64_t system_stolen_ns, reserved; /* of the busy time: the hypervisor ran other machines */
 } lc_host_entry;
 
 _Static_assert(sizeof(lc_host_entry) == 128, "two cache lines");

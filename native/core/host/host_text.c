@@ -56,7 +56,7 @@ bool lc_parse_cpu_line(const char *text, size_t length, lc_cpu_fields *out)
     const char *stop = memchr(text, '\n', length);
     uint64_t idle = 0;
     int count = 0;
-    *out = (lc_cpu_fields){0, 0};
+    *out = (lc_cpu_fields){0};
     if (stop == NULL || stop - text < 4 || memcmp(text, "cpu ", 4) != 0) {
         return false;
     }
@@ -64,6 +64,7 @@ bool lc_parse_cpu_line(const char *text, size_t length, lc_cpu_fields *out)
     uint64_t value;
     for (; count <= STEAL && decimal(&c, &value); count++) {
         idle += count == IDLE || count == IOWAIT ? value : 0u;
+        out->stolen_ticks += count == STEAL ? value : 0u;
         out->total_ticks += value;
     }
     out->busy_ticks = out->total_ticks - idle;

@@ -10,6 +10,7 @@
 typedef struct {
     uint64_t busy_ticks;  /* of the kernel's USER_HZ, all cores; without idle and iowait */
     uint64_t total_ticks;
+    uint64_t stolen_ticks; /* of the busy ones */
 } lc_cpu_fields;
 
 /* First line of /proc/stat: "cpu  user nice system idle iowait irq softirq steal guest guest_nice". Guest time is

@@ -175,6 +175,7 @@ static void read_system(const lc_host_view *view, char *text, lc_host_entry *out
         const uint64_t tick_ns = 1000000000u / (uint64_t)hertz;
         out->system_busy_ns = cpu.busy_ticks * tick_ns;
         out->system_total_ns = cpu.total_ticks * tick_ns;
+        out->system_stolen_ns = cpu.stolen_ticks * tick_ns;
         out->told |= LC_HOST_SYSTEM;
     }
 }

@@ -353,7 +353,7 @@ HOST = Layout(
     Q memory_available_bytes memory_used_bytes
     i nice
     H policy cores
-    16s reserved
+    Q system_stolen_ns reserved
     """,
 )
 

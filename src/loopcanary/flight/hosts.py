@@ -13,6 +13,7 @@ _BITS: Final = {
     "process_major_faults": layout.HOST_MAJOR_FAULTS,
     "system_busy_ns": layout.HOST_SYSTEM,
     "system_total_ns": layout.HOST_SYSTEM,
+    "system_stolen_ns": layout.HOST_SYSTEM,
     "throttled_ns": layout.HOST_THROTTLED,
     "throttled_periods": layout.HOST_THROTTLED,
     "pressure_cpu_ns": layout.HOST_PRESSURE_CPU,

@@ -121,6 +121,8 @@ class HostReading:
     system_busy_ns: int | None = None
     """Of all cores, without idle and iowait (/proc/stat)."""
     system_total_ns: int | None = None
+    system_stolen_ns: int | None = None
+    """Of the busy time: the hypervisor ran other machines."""
     throttled_ns: int | None = None
     """Of the cgroup (cpu.stat: throttled_usec)."""
     throttled_periods: int | None = None

@@ -183,6 +183,8 @@ class Surroundings:
     """The time between the two readings that the others are differences of."""
     system_cpu: float | None = None
     """Share of all cores that was busy, 0 to 1."""
+    stolen_cpu: float | None = None
+    """Share of this busy time in which a hypervisor ran other machines, 0 to 1."""
     process_cpu: float | None = None
     """Cores that this process used."""
     throttled_ns: int | None = None

@@ -48,6 +48,7 @@ def _rounded(share: float) -> str:
 def surroundings_words(around: Surroundings) -> str:
     facts: list[tuple[Any, Callable[[Any], str]]] = [
         (around.system_cpu, lambda v: f"machine {share_words(v)} busy"),
+        (_notable(around.stolen_cpu), lambda v: f"{share_words(v)} of that stolen by the hypervisor"),
         (around.process_cpu, lambda v: f"this process used {v:.2f} cores"),
         (around.throttled_ns or None, lambda v: f"container throttled {format_duration(v)}"),
         (_notable(around.pressure_cpu), lambda v: f"pressure on CPU {share_words(v)}"),

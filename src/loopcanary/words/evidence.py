@@ -128,6 +128,7 @@ EVIDENCE: Mapping[str, str] = {
     "made-so": "{call} did that: {file}:{line} in {function}.",
     "throttled": "The container was throttled for {throttled:ns} by its CPU quota.",
     "machine-busy": "The machine's cores were {share:%} busy meanwhile.",
+    "stolen": "For {share:%} of their busy time the hypervisor ran other machines (steal).",
     "own-cores": "This process itself used {cores} cores.",
     "pressure": "Something waited for a core in {share:%} of the time (PSI).",
     # unknown

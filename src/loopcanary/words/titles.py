@@ -29,6 +29,7 @@ TITLES: Mapping[str, str] = {
     "gc-automatic": "automatic garbage collection",
     "polling": "polling by {call}",
     "freeing": "freeing objects",
+    "stolen": "the hypervisor gave the CPU to other machines",
     "throttled": "the container's CPU quota was used up",
     "own-work": "waiting for loopcanary's own work",
     "frozen": "the process was stopped or frozen",

@@ -14,7 +14,8 @@ TEST(the_cpu_line_is_all_but_idle_and_iowait)
     CHECK(lc_parse_cpu_line(TEXT("cpu  100 20 30 1000 50 6 7 8 90 10\ncpu0 1 2 3 4\n"), &f));
     CHECK(f.busy_ticks == 100 + 20 + 30 + 6 + 7 + 8); /* guest time is in user's already */
     CHECK(f.total_ticks == f.busy_ticks + 1050);
-    CHECK(lc_parse_cpu_line(TEXT("cpu  1 2 3 4\n"), &f) && f.total_ticks == 10);
+    CHECK(f.stolen_ticks == 8);
+    CHECK(lc_parse_cpu_line(TEXT("cpu  1 2 3 4\n"), &f) && f.total_ticks == 10 && f.stolen_ticks == 0);
 }
 
 TEST(a_cpu_line_that_is_none_is_refused)

@@ -86,7 +86,7 @@ TEST(the_host_is_read_again_after_the_program_closed_its_files)
     lc_host_view_read(&view, &second);
     CHECK(second.told == first.told && second.at_ns > first.at_ns);
     CHECK(second.process_cpu_ns >= first.process_cpu_ns && second.system_total_ns >= first.system_total_ns);
-    CHECK(second.system_busy_ns <= second.system_total_ns);
+    CHECK(second.system_busy_ns <= second.system_total_ns && second.system_stolen_ns <= second.system_busy_ns);
     lc_host_view_close(&view);
     CHECK(open_descriptors() == descriptors);
 }

@@ -21,8 +21,13 @@ _CROWDED = 0.9
 _YIELDING = ("batch", "idle")
 """Policies under which a thread runs after others (sched(7))."""
 
+_MOST = 0.5
+"""Of the stall, stolen, to explain it: whose time was stolen is known of all that ran together only."""
+
 _THROTTLED = "throttled"
+_STOLEN = "stolen"
 _FROZEN = "frozen"
+_TOPICS = (_THROTTLED, _STOLEN, _FROZEN)
 
 
 def find_host(observation: Observation) -> Finding | None:
@@ -36,19 +41,21 @@ def find_host(observation: Observation) -> Finding | None:
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
     starved = tuple(filter(_is_starved, observation.select(_is_runnable)))
     queued, frozen = _queue_share(observation), _frozen_share(observation)
-    explained = (*stopped, *_leave_what_ran(observation, _fill_up(observation, starved, queued)))
+    stolen = _stolen_share(observation)
+    waiting = _fill_up(observation, starved, max(queued, stolen))
+    explained = (*stopped, *_leave_what_ran(observation, waiting, stolen))
     # What was counted as run-queue time within a gap is in both figures.
-    share = min(1.0, max(observation.share(explained) + frozen, queued))
+    share = min(1.0, max(observation.share(explained) + frozen, queued, stolen))
     if share < _WORTH_SAYING:
         return None
-    title = _title(observation, stopped, queued, frozen)
+    title = _STOLEN if stolen > max(queued, frozen) else _title(observation, stopped, queued, frozen)
     return Finding(
         cause=Cause.HOST,
         share=share,
         confidence=_confidence(observation, stopped, queued, frozen),
         evidence=tuple(_sentences(observation, stopped, starved)),
         explained=explained,
-        topic=title if title in (_THROTTLED, _FROZEN) else "lowered" if _is_lowered(observation) else None,
+        topic=title if title in _TOPICS else "lowered" if _is_lowered(observation) else None,
         title=title,
         blameless=True,
         yields=_rest_ns(observation, share) > observation.evidence.threshold_ns,
@@ -104,14 +111,16 @@ def _fill_up(
 
 
 def _leave_what_ran(
-    observation: Observation, waiting: tuple[WeighedSample, ...]
+    observation: Observation, waiting: tuple[WeighedSample, ...], stolen: float
 ) -> tuple[WeighedSample, ...]:
     """Leaves the samples with most CPU time to the code, as many as the time that the thread ran stands for.
-    On a crowded machine each sample has a little CPU time; together that is the code's."""
+    On a crowded machine each sample has a little CPU time; together that is the code's. Some kernels count
+    the stolen time as the thread's own."""
     on_cpu_ns = observation.ledger.on_cpu_ns
     if on_cpu_ns is None or not observation.duration_ns:
         return waiting
-    room = (1.0 - on_cpu_ns / observation.duration_ns) * observation.total_ns - observation.frozen_ns
+    away = max(1.0 - on_cpu_ns / observation.duration_ns, stolen)
+    room = away * observation.total_ns - observation.frozen_ns
     kept: list[WeighedSample] = []
     for seen in sorted(waiting, key=lambda entry: entry.cpu_share or 0.0):
         if room < seen.weight_ns / 2:
@@ -127,6 +136,15 @@ def _queue_share(observation: Observation) -> float:
         return 0.0
     span = ledger.on_cpu_ns + ledger.run_queue_ns + (ledger.gil_wait_ns or 0) + (ledger.blocked_ns or 0)
     return ledger.run_queue_ns / span if span else 0.0
+
+
+def _stolen_share(observation: Observation) -> float:
+    """Of the stall, where the hypervisor took most of it; else 0. The thread is taken to have lost as much
+    of the time in which it could use a core as all that could."""
+    around = observation.surroundings
+    taken = 0.0 if around is None else around.stolen_cpu or 0.0
+    share = taken * observation.share(observation.select(_is_runnable))
+    return share if share > _MOST else 0.0
 
 
 def _frozen_share(observation: Observation) -> float:
@@ -208,6 +226,8 @@ def _machine(observation: Observation) -> Iterator[Sentence]:
         yield say("throttled", throttled=around.throttled_ns)
     if around.system_cpu is not None:
         yield say("machine-busy", share=around.system_cpu)
+    if (around.stolen_cpu or 0.0) >= _WORTH_SAYING:
+        yield say("stolen", share=around.stolen_cpu)
     if around.process_cpu is not None and around.process_cpu >= 1.0:
         yield say("own-cores", cores=round(around.process_cpu, 1))
     if around.pressure_cpu:

@@ -20,6 +20,7 @@ def make_surroundings(evidence: StallEvidence) -> Surroundings | None:
     return Surroundings(
         window_ns=max(0, window),
         system_cpu=_quotient(_grown(readings, "system_busy_ns"), _grown(readings, "system_total_ns")),
+        stolen_cpu=_quotient(_grown(readings, "system_stolen_ns"), _grown(readings, "system_busy_ns")),
         process_cpu=_rate(_grown(readings, "process_cpu_ns"), window),
         throttled_ns=_grown(readings, "throttled_ns"),
         pressure_cpu=_share(_grown(readings, "pressure_cpu_ns"), window),

@@ -41,6 +41,7 @@ CAUSES: tuple[Remedy, ...] = (
 TOPICS: tuple[Remedy, ...] = (
     _topic("gc-asked", "Leave `gc.collect()` out, or call it while the program idles; `gc.freeze()` keeps the objects of the start-up out of later collections."),
     _topic("throttled", "Your code is not at fault: raise the container's CPU quota (cpu.max), or use fewer threads, so that the quota lasts through its period."),
+    _topic("stolen", "Your code is not at fault: this virtual machine got less CPU than it has cores. Ask for cores of its own, or for a host with fewer neighbours."),
     _topic("lowered", "Leave the loop's thread its priority and its cores, and give work that can wait a thread or process of its own, which may have less of them."),
     _topic("own-work", "Your code is not at fault: loopcanary worked on an earlier stall. With more CPU, or a higher threshold, it takes less of the time."),
     _topic("frozen", "Your code is not at fault: find out what stopped the process, such as a debugger, SIGSTOP, a frozen container or a machine that was suspended."),
