@@ -23,9 +23,22 @@ if TYPE_CHECKING:
 
     from loopcanary.engine.canary import Canary
     from loopcanary.engine.scopes import expect, scene, watch
-    from loopcanary.model import Issue, ShownFrame
+    from loopcanary.model import Issue, ShownFrame, TracerState, TracerStatus
 
-__all__ = ["expect", "install", "on_frame", "on_issue", "scene", "statistics", "uninstall", "watch"]
+__all__ = [
+    "expect",
+    "install",
+    "list_tracers",
+    "on_frame",
+    "on_issue",
+    "on_tracer",
+    "scene",
+    "start_tracers",
+    "statistics",
+    "stop_tracers",
+    "uninstall",
+    "watch",
+]
 
 _lock = _thread.RLock()
 _fork_is_hooked = False
@@ -180,6 +193,74 @@ def on_frame(
     from loopcanary.registry import REGISTRY, FrameListener
 
     REGISTRY.add_frame_listener(FrameListener(listener, on_thread))
+    return listener
+
+
+def list_tracers() -> tuple[TracerStatus, ...]:
+    """The tracers of this process, in the order in which they were made: built-in and plugged-in ones. One of
+    frames, input or idle work is made when a loop has some to report.
+
+    Returns:
+        Name, state, why it was switched off, and how long its steps took. Empty if nothing is watched.
+    """
+    if _canary is None:
+        return ()
+    from loopcanary.assembly.tracing.steps import statuses
+
+    return statuses(_canary)
+
+
+def start_tracers(*names: str) -> dict[str, str]:
+    """Starts tracers that were stopped. On this thread; raises nothing.
+
+    Args:
+        names: which; none: all that are not started.
+
+    Returns:
+        Why each that is not started by this is not, by name: it is started already, it has failed, it is not
+        there. Empty where all is well.
+    """
+    return _step_tracers("start", names)
+
+
+def stop_tracers(*names: str) -> dict[str, str]:
+    """Stops tracers: each takes back what it has put into the program, and stays stopped, in forked children
+    too. What it has reported stays. On this thread; raises nothing.
+
+    Args:
+        names: which; none: all that are started.
+
+    Returns:
+        As `start_tracers`.
+    """
+    return _step_tracers("stop", names)
+
+
+def _step_tracers(step: str, names: tuple[str, ...]) -> dict[str, str]:
+    canary = _canary
+    if canary is None:
+        return dict.fromkeys(names, "nothing is watched")
+    from loopcanary.assembly.tracing.steps import make_step
+    from loopcanary.model.tracer import TracerStep
+
+    return make_step(canary, TracerStep(step), names)
+
+
+def on_tracer(
+    listener: Callable[[str, TracerState], object],
+) -> Callable[[str, TracerState], object]:
+    """Decorator: calls the listener when a tracer was inited, started, stopped or destroyed.
+
+    Args:
+        listener: gets the tracer's name and its new state. Called on the thread that made the step. One that
+            raises is switched off, and logged once.
+
+    Returns:
+        The listener.
+    """
+    from loopcanary.registry import REGISTRY
+
+    REGISTRY.add_tracer_listener(listener)
     return listener
 
 

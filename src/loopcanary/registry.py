@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary.model import ShownFrame
+    from loopcanary.model.tracer import TracerState
     from loopcanary.protocols.plugins import Interceptor
 
 __all__ = [
@@ -140,6 +141,8 @@ class Registry:
         """Live: one that is added counts at once."""
         self.frame_listeners: list[FrameListener] = []
         """Live."""
+        self.tracer_listeners: list[Callable[[str, TracerState], object]] = []
+        """Live."""
         self.failed: Callable[[str, Exception], object] = _ignore
         """What a running engine, and nothing else, wants to know: a part and its error."""
         self._own: dict[tuple[str, str], Registration] = {}
@@ -197,6 +200,11 @@ class Registry:
         """Registers once; the same object again is no error."""
         if interceptor not in self.interceptors:
             self.interceptors.append(interceptor)
+
+    def add_tracer_listener(self, listener: Callable[[str, TracerState], object]) -> None:
+        """Registers once; the same function again is no error."""
+        if listener not in self.tracer_listeners:
+            self.tracer_listeners.append(listener)
 
     def add_frame_listener(self, listener: FrameListener) -> None:
         """Registers once; the same function again is no error."""

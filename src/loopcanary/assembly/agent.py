@@ -107,11 +107,10 @@ def _trace_calls(canary: Canary, native: Native | None) -> None:
     if native is None:
         canary.boundary.tell("methods are not traced: the portable engine cannot")
         return
-    from loopcanary.engine.calls import EngineCalls
+    from loopcanary.assembly.tracing.methods import TracedCalls
     from loopcanary.tracers.methods.calls_tracer import CallsTracer
 
-    tracer = CallsTracer(native, canary.config.methods, canary.config.methods_ring)
-    canary.calls = EngineCalls(tracer, canary.boundary)
+    canary.calls = TracedCalls(CallsTracer(native, canary.config.methods, canary.config.methods_ring), canary)
 
 
 def _run_errand(canary: Canary, native: Native) -> None:

@@ -66,7 +66,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         stall = diagnosis.diagnose(evidence, now, config, clock, state=state, paths=paths.get())
         return _with_own_calls(stall, evidence, backend, config, paths) if config.methods else stall
 
-    facts = partial(_own_facts, session, config, paths, folder) if kept is None else kept.facts
+    of_session = partial(_own_facts, session, config, paths, folder) if kept is None else kept.facts
     reporters, interceptors, plugged = _plugged_in(canary, session)
     stations = Stations(
         judge=judge,
@@ -92,7 +92,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         sink=sink,
         reporters=reporters,
         health=diagnosis.process_health,
-        facts=lambda: {**facts(), NO_KEEPER: canary.no_keeper},
+        facts=lambda: {**of_session(), **canary.tracing.facts(), NO_KEEPER: canary.no_keeper},
         plugged=plugged,
         start=lambda is_end: _own_start(backend, session, config, is_end=is_end),
         recover=lambda: _begin(canary, session, sink, backend),

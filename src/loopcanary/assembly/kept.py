@@ -16,6 +16,7 @@ from loopcanary.whose_stderr import console_facts, is_by_hand
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from loopcanary._native import Native
@@ -69,7 +70,7 @@ def make_kept(canary: Canary, native: Native) -> KeptEngine:
     folder = config.store
     assert folder is not None
     place.use(config.flight_dir)
-    facts = KeptFacts(config)
+    facts = KeptFacts(config, canary.tracing.facts)
     session_id = facts.session["id"]
     recorder = Recorder(native, config, folder=os.path.join(folder, FLIGHT_FOLDER), session_id=session_id)
     return KeptEngine(
@@ -126,7 +127,8 @@ def _line(store: str, key: str) -> KeeperLine:
 class KeptFacts:
     """What lies beside the evidence: the session, in its form on the wire, and what a keeper has to know."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, tracers: Callable[[], dict[str, Any]]) -> None:
+        self._tracers = tracers
         self.session = session_facts(config, engine="native")
         self.key = place.key()
         self._told: dict[str, Any] = {
@@ -142,7 +144,7 @@ class KeptFacts:
         if (origin := code_origin()) != self._origin:
             self._origin, self._told["code_paths"] = origin, code_paths()
         changes = {"priority_changes": priority_changes} if priority_changes else {}
-        return {**self.session, **changes, **self._told, OWN_CODE: own_code()}
+        return {**self.session, **changes, **self._told, OWN_CODE: own_code(), **self._tracers()}
 
 
 def _figures(canary: Canary, recorder: Recorder, facts: KeptFacts) -> KeptFigures:

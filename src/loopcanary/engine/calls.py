@@ -26,6 +26,9 @@ class CallTracer(Protocol):
 class EngineCalls:
     """The calls of one canary. Nothing is raised. Its methods are called under the GIL."""
 
+    is_asked = False
+    """For a command, and for a while."""
+
     def __init__(self, tracer: CallTracer, boundary: Boundary) -> None:
         self._tracer = tracer
         self._boundary = boundary
@@ -38,21 +41,26 @@ class EngineCalls:
         file = getattr(backend, "file", None)
         if file is None or not os.path.exists(file):
             self._boundary.tell("methods are not traced: there is no flight file with a name")
-            return
-        for notice in self._boundary.call("methods", self._started, str(file)) or ():
-            self._boundary.tell(notice)
+        else:
+            self._start(str(file))
 
-    def _started(self, file: str) -> list[str]:
-        """What there is to say of it."""
+    def _start(self, file: str) -> None:
+        self._boundary.call("methods", self._begin, file)
+
+    def _begin(self, file: str) -> None:
         notice = self._tracer.start(file)
         self._runs = True
-        return [] if notice is None else [notice]
+        if notice is not None:
+            self._boundary.tell(notice)
 
     def stop(self) -> None:
         """The engine is about to end, or this is a forked child."""
         if self._runs:
-            self._runs = False
-            self._boundary.call("methods", self._tracer.stop, keep=True)
+            self._boundary.call("methods", self._end, keep=True)
+
+    def _end(self) -> None:
+        self._runs = False
+        self._tracer.stop()
 
     @property
     def runs(self) -> bool:
@@ -66,10 +74,21 @@ class EngineCalls:
 class AskedCalls(EngineCalls):
     """Calls that are traced for a while, as a command wants it."""
 
-    def __init__(self, tracer: CallTracer, boundary: Boundary, errand: str, until_ns: int) -> None:
-        """The tracer runs. `errand`: its id; `until_ns`: when it is over if no one says so, monotonic."""
+    is_asked = True
+
+    def __init__(
+        self,
+        tracer: CallTracer,
+        boundary: Boundary,
+        errand: str,
+        until_ns: int,
+        before: EngineCalls | None = None,
+    ) -> None:
+        """The tracer runs. `errand`: its id; `until_ns`: when it is over if no one says so, monotonic;
+        `before`: what is stopped, and may be started again after this."""
         super().__init__(tracer, boundary)
         self._runs = True
+        self.before = before
         self.errand = errand
         self.until_ns = until_ns
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from loopcanary.engine import Boundary
     from loopcanary.engine.in_process.parts import EngineParts
     from loopcanary.model import TraceFigures
-    from loopcanary.protocols.tracing import Traces
+    from loopcanary.protocols.tracing import TracerHeard, TracerSteps, Traces
+
+TRACERS = "tracers"
+"""Key of the facts: what each tracer of the process does."""
 
 
 class EngineTraces:
@@ -26,6 +29,14 @@ class EngineTraces:
         """Held by who makes them: the drain may, and threads of the program."""
         self.before_figures: Callable[[], object] = _nothing
         """Called before the traces are asked for what they know: the moment to make them."""
+        self.lives: dict[str, TracerSteps] = {}
+        """Of the tracers of this process, by name, in the order in which they were made."""
+        self.off: set[str] = set()
+        """Names of those that were stopped while the engine ran: what is made anew is not started either."""
+        self.heard: TracerHeard | None = None
+        """Hears of each step of theirs."""
+        self.renew_facts: Callable[[], object] = _nothing
+        """Has the flight file say what has changed; set while the engine runs."""
         self._boundary = boundary
         self._begins: Callable[[Traces], object] | None = None
 
@@ -34,10 +45,33 @@ class EngineTraces:
         self.traces = traces
         self._begin()
 
+    def add(self, life: TracerSteps) -> None:
+        """A tracer has been made."""
+        self.lives = {**self.lives, life.name: life}
+        self.renew_facts()
+
+    def facts(self) -> dict[str, Any]:
+        """Of the tracers, each as model.TracerStatus on the wire; empty where there are none."""
+        reasons = self._boundary.reasons()
+        told = [
+            {
+                "name": life.name,
+                "state": life.state.value,
+                "failed": reasons.get(life.part) if life.has_failed else None,
+                "steps_ms": life.steps_ns / 1_000_000,
+            }
+            for life in self.lives.values()
+        ]
+        return {TRACERS: told} if told else {}
+
     def engine_runs(self, begins: Callable[[Traces], object] | None) -> None:
         """`begins` gets the traces, now or once there are some; None: the engine runs no more."""
         self._begins = begins
         self._begin()
+
+    def is_ending(self) -> None:
+        """The engine is about to: who looks into its flight file now sees what ran in it."""
+        self.renew_facts = _nothing
 
     def _begin(self) -> None:
         if self.traces is not None and self._begins is not None:
@@ -88,6 +122,10 @@ class EngineTraces:
     def forget(self) -> None:
         """In a forked child: what was traced is the parent's."""
         self._begins = None
+        self.renew_facts = _nothing
+        for life in self.lives.values():
+            life.is_forked()
+        self.lives = {}
         self.making = _thread.RLock()
         if self.traces is not None:
             self.traces.forget()

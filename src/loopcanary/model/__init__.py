@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         WeightedStack,
     )
     from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
+    from loopcanary.model.tracer import TracerState, TracerStatus
     from loopcanary.model.waiting import (
         Contributor,
         GilState,
@@ -89,6 +90,7 @@ _HOMES = {
     "issues.startup": "CodeOrigin Milestone Phase PhaseKind StartKind Startup",
     "timeline": "Activity Doing Pause Span Timeline",
     "figures.traces": "TraceFigures",
+    "tracer": "TracerState TracerStatus",
     "waiting": "Contributor GilState LockProof LockView Scheduler StateWord Target TargetKind",
 }
 __all__ = [name for names in _HOMES.values() for name in names.split()]

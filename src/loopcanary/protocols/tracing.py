@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from loopcanary.model import Clock, LagIssue, Session, Stall, TraceFigures
+    from loopcanary.model.tracer import TracerState, TracerStep
+
+    TracerHeard = Callable[[str, TracerState], object]
+    """Called with a tracer's name and the state that it has come to."""
 
 
 class FrameTrace(Protocol):
@@ -162,6 +166,36 @@ class ProbeTracer(Protocol):
 
     def figures(self, clock: Clock) -> tuple[Any, ...]:
         """As they are now: what model.TraceFigures has under its name. Any thread."""
+
+
+class TracerSteps(Protocol):
+    """One tracer, as it can be asked. Any thread; nothing is raised."""
+
+    @property
+    def name(self) -> str:
+        """As it is registered."""
+
+    @property
+    def part(self) -> str:
+        """Its name at the boundary."""
+
+    @property
+    def state(self) -> TracerState:
+        """How far it has come."""
+
+    @property
+    def has_failed(self) -> bool:
+        """It is switched off."""
+
+    @property
+    def steps_ns(self) -> int:
+        """How long its steps took."""
+
+    def step(self, step: TracerStep, /) -> str | None:
+        """Makes it; or says why it is not made."""
+
+    def is_forked(self) -> None:
+        """In a forked child."""
 
 
 class Traces(Protocol):

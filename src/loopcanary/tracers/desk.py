@@ -69,6 +69,10 @@ class TracerDesk:
             self._is_open = False
             self.when_failed(error)
 
+    def open(self) -> None:
+        """Its tracer is started."""
+        self._is_open = True
+
     def close(self) -> None:
         """Takes nothing more; what waits is still looked at. Any thread."""
         self._is_open = False

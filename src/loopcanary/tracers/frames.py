@@ -230,9 +230,10 @@ class FrameTracer:
         self._scenes: dict[tuple[str | None, int], _Scene] = {}
         self._last: _Scene | None = None
         """The scene of the frame before, while nothing else about it has changed."""
-        self._in_time_ns = 2 * interval_ns(self._refresh_mhz) - 2
+        self._in_time_ns = 0
         """A frame that takes less has dropped none."""
         self.is_closed = False
+        self.is_off = False
         self.at_refresh_rate(refresh_hz)
 
     # ---- protocols.FrameTrace -----------------------------------------------------------------
@@ -245,8 +246,7 @@ class FrameTracer:
             if _REFRESH_MIN_HZ <= hertz <= _REFRESH_MAX_HZ:
                 self._refresh_hz = hertz
                 self._refresh_mhz = round(hertz * MHZ)
-                self._in_time_ns = 2 * interval_ns(self._refresh_mhz) - 2
-                self._last = None
+                self._expect()
         except Exception as error:  # noqa: BLE001 - a toolkit may call anything a rate
             self._sink.failed(error)
 
@@ -303,9 +303,26 @@ class FrameTracer:
         self._start_ns = None
         self.at_refresh_rate(refresh_hz)
 
+    @property
+    def is_off(self) -> bool:
+        """Whether frames are not counted now. Any thread."""
+        return self._is_off
+
+    @is_off.setter
+    def is_off(self, is_off: bool) -> None:
+        self._is_off = is_off
+        self._expect()
+
+    def _expect(self) -> None:
+        """What the next frame is measured by. Where none is counted, none is in time: all take the long way."""
+        self._in_time_ns = -1 if self._is_off else 2 * interval_ns(self._refresh_mhz) - 2
+        self._last = None
+
     # ---- counting -----------------------------------------------------------------------------
 
     def _count(self, start_ns: int, shown_ns: int, scene_name: str | None) -> None:
+        if self._is_off:
+            return
         refresh_mhz = self._refresh_mhz
         duration_ns = shown_ns - start_ns
         dropped = dropped_frames(duration_ns, refresh_mhz)

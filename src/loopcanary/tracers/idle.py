@@ -73,11 +73,13 @@ class IdleTracer:
         self._limit_ns = limit_ns
         self._spin_ns = spin_ns
         self._works: dict[str, _IdleWork] = {}
+        self.is_off = False
+        """Work is not counted now."""
 
     def ran(self, name: str, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
         """An idle handler has run. That thread."""
         took_ns = end_ns - begin_ns
-        if took_ns < 0:
+        if took_ns < 0 or self.is_off:
             return
         try:
             work = self._works.get(name) or self._new(name)
@@ -91,6 +93,8 @@ class IdleTracer:
 
     def spun(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
         """The loop never waited meanwhile. That thread."""
+        if self.is_off:
+            return
         try:
             work = self._works.get(name) or self._new(name)
             took_ns = max(0, end_ns - begin_ns)

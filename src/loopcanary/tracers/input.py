@@ -75,6 +75,8 @@ class InputTracer:
         self._sink = sink
         self._limit_ns = limit_ns
         self._one_of = one_of
+        self.is_off = False
+        """Events are not counted now."""
         self._counts: dict[int, int] = {}
         self._events = self._lag_ns = self._queued_ns = self._worst_ns = 0
         self._worst: str | None = None
@@ -91,8 +93,8 @@ class InputTracer:
 
     def _count(self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None) -> None:
         lag_ns = end_ns - arrived_ns
-        if not 0 <= lag_ns < _AGE_MAX_NS:
-            return  # a stamp of another clock, or of one that was set
+        if self.is_off or not 0 <= lag_ns < _AGE_MAX_NS:
+            return  # or: a stamp of another clock, or of one that was set
         bucket = bucket_of(lag_ns)
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
         self._events += 1

@@ -1,20 +1,18 @@
-"""The lives of third parties' tracers: init, start, stop. Each fails alone."""
+"""The tracers of one start of the engine that work in the program: third parties', and those of locks and
+windows. Each fails alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
+from loopcanary.model.tracer import TracerStep
 from loopcanary.protocols.plugins import Tracer
 from loopcanary.tracers.desk import TracerDesk
-from loopcanary.unpatched import unpatched
+from loopcanary.tracers.life import Call, TracerLife
 
-
-class Call(Protocol):
-    """See engine.Boundary.call."""
-
-    def __call__(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
-        """What the function returns; None where it raises, or the part is switched off."""
+if TYPE_CHECKING:
+    from loopcanary.protocols.tracing import TracerHeard
 
 
 class PluggedTracer:
@@ -27,47 +25,59 @@ class PluggedTracer:
         *,
         call: Call,
         failed: Callable[[str, Exception], object],
+        heard: TracerHeard | None = None,
+        starts: bool = True,
     ) -> None:
+        """`starts`: with the engine; else when it is asked to."""
         self._tracer = tracer
         self.desk = desk
-        self._part = f"tracer {desk.name}"
-        self._call = call
         self._failed = failed
-        self._once = _new_lock()
-        self._is_on = False
+        self._starts = starts
+        steps = {
+            TracerStep.INIT: lambda: tracer.init(desk),
+            TracerStep.START: self._begin,
+            TracerStep.STOP: self._end,
+            TracerStep.DESTROY: getattr(tracer, "destroy", _nothing),
+        }
+        self.life = TracerLife(desk.name, steps, call=call, heard=heard)
         desk.when_failed = self._has_failed
 
     def start(self) -> None:
         """Begins to record. The thread that starts the engine."""
-        self._is_on = True
-        for step in (lambda: self._tracer.init(self.desk), self._tracer.start):
-            if self._is_on and self._call(self._part, _said_so(step)) is None:
-                self.desk.close()
-                self.stop()
+        if self.life.step(TracerStep.INIT) is None and self._starts:
+            self.life.step(TracerStep.START)
 
     def stop(self) -> None:
         """Records no more. Any thread, any number of times."""
-        # Taken once and never given back: a second caller, a signal handler too, does not wait for it.
-        if self._is_on and self._once.acquire(blocking=False):
-            self._is_on = False
-            self._call(f"end of {self._part}", self._tracer.stop, keep=True)
+        self.life.end()
         self.desk.close()
 
     def destroy(self) -> None:
         """The engine has ended, and has taken all that the tracer reported."""
-        destroy = getattr(self._tracer, "destroy", None)
-        if destroy is not None:
-            self._call(f"end of {self._part}", destroy, keep=True)
+        self.life.step(TracerStep.DESTROY)
 
     def forget(self) -> None:
         """In a forked child: what it has put into the program is taken back."""
-        self._once = _new_lock()
+        self.life.is_forked()
         self.desk.forget()
         self.stop()
 
+    def _begin(self) -> None:
+        self.desk.open()
+        self._tracer.start()
+
+    def _end(self) -> None:
+        """What it reports meanwhile is taken, unless it has failed."""
+        if self.life.has_failed:
+            self.desk.close()
+        try:
+            self._tracer.stop()
+        finally:
+            self.desk.close()
+
     def _has_failed(self, error: Exception) -> None:
-        self._failed(self._part, error)
-        self.stop()
+        self._failed(self.life.part, error)
+        self.life.fail()
 
 
 class PluggedTracers:
@@ -106,14 +116,5 @@ class PluggedTracers:
         return {name: count for tracer in self._tracers for name, count in tracer.desk.counts().items()}
 
 
-def _said_so(step: Callable[[], object]) -> Callable[[], bool]:
-    def run() -> bool:
-        step()
-        return True
-
-    return run
-
-
-def _new_lock() -> Any:
-    """One that gevent does not make cooperative."""
-    return unpatched("_thread", "allocate_lock")()
+def _nothing() -> None:
+    """Most have nothing to destroy."""

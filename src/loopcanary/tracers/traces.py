@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:  # what one kind needs is not loaded for another
     from loopcanary.model import Clock
@@ -17,7 +17,11 @@ if TYPE_CHECKING:  # what one kind needs is not loaded for another
 
 _TRACES_MAX = 256
 _Desk = TypeVar("_Desk")
-_Trace = TypeVar("_Trace")
+_Trace = TypeVar("_Trace", bound="_Switched")
+
+
+class _Switched(Protocol):
+    is_off: bool
 
 
 class _Kept(Generic[_Desk, _Trace]):
@@ -25,6 +29,7 @@ class _Kept(Generic[_Desk, _Trace]):
 
     def __init__(self) -> None:
         self._traces: dict[object, _Trace] = {}
+        self._is_off = False
 
     def init(self, desk: _Desk) -> None:
         """For the first probe that asks for a trace."""
@@ -32,9 +37,16 @@ class _Kept(Generic[_Desk, _Trace]):
 
     def start(self) -> None:
         """The engine runs."""
+        self._switch(is_off=False)
 
     def stop(self) -> None:
-        """The engine runs no more."""
+        """The engine runs no more, or what they see is not wanted now."""
+        self._switch(is_off=True)
+
+    def _switch(self, *, is_off: bool) -> None:
+        self._is_off = is_off
+        for trace in self._traces.values():
+            trace.is_off = is_off
 
     def destroy(self) -> None:
         """All that they reported was taken."""
@@ -49,6 +61,7 @@ class _Kept(Generic[_Desk, _Trace]):
         trace = self._traces.get(key)
         if trace is None:
             trace = make()
+            trace.is_off = self._is_off
             if len(self._traces) < _TRACES_MAX:
                 self._traces = {**self._traces, key: trace}
         return trace
@@ -77,6 +90,7 @@ class FrameTraces(_Kept["FrameSink", "FrameTracer"]):
 
     def stop(self) -> None:
         """The last slices are over."""
+        super().stop()
         for trace in self._traces.values():
             trace.finish()
 

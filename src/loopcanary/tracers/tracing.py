@@ -8,16 +8,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.built_in import BUILT_IN, TRACERS
+from loopcanary.model.tracer import TracerStep
 from loopcanary.registry import REGISTRY, Registration
+from loopcanary.tracers.life import TracerLife
 from loopcanary.tracers.traces import thread_name
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from loopcanary.model import Clock, InputFigures, LagIssue, Session, Stall
     from loopcanary.model.figures.traces import TraceFigures
-    from loopcanary.protocols.tracing import FrameTrace, IdleTrace, InputTrace, ProbeTracer
+    from loopcanary.protocols.tracing import FrameTrace, IdleTrace, InputTrace, ProbeTracer, TracerHeard
     from loopcanary.tracers.desk import TracerDesks
     from loopcanary.tracers.frames import SceneSlice
     from loopcanary.tracers.frames_listeners import FrameListeners
@@ -98,6 +102,33 @@ class TraceDesk:
         self.ring()
 
 
+class TracerLives(Protocol):
+    """The lives of a process's tracers."""
+
+    @property
+    def off(self) -> Container[str]:
+        """Names of those that were stopped, and are to stay so."""
+
+    @property
+    def heard(self) -> TracerHeard | None:
+        """Hears of each step."""
+
+    def add(self, life: TracerLife, /) -> None:
+        """It has been made."""
+
+
+class _NoLives:
+    """Nobody wants to know."""
+
+    off: Container[str] = ()
+    heard = None
+
+    def add(self, life: TracerLife, /) -> None: ...
+
+
+_NO_LIVES = _NoLives()
+
+
 class Tracing:
     """See protocols.Tracers and protocols.Traces. Nothing is raised."""
 
@@ -109,9 +140,10 @@ class Tracing:
         failed: Callable[[str, Exception], object],
         monotonic_ns: Callable[[], int],
         frames_begin: Callable[[], object],
+        lives: TracerLives = _NO_LIVES,
     ) -> None:
         """`scene`: what loopcanary.scene() says on the calling thread. `failed` gets what fails.
-        `frames_begin` is called with the first frame, and after pauses."""
+        `frames_begin` is called with the first frame, and after pauses. `lives` has those of tracers."""
         self._scene = scene
         self._listeners = listeners
         self._tell_failure = failed
@@ -122,7 +154,9 @@ class Tracing:
         self.input_elsewhere: Callable[[], Sequence[InputFigures]] = tuple
         """Figures of input that is timed without a tracer."""
         self._desks: TracerDesks | None = None
+        self._lives = lives
         self._tracers: dict[str, ProbeTracer] = {}
+        self._life_of: dict[str, TracerLife] = {}
         self._events_told = 0
 
     @property
@@ -156,20 +190,46 @@ class Tracing:
         """The registered one, made for the first probe that asks."""
         if name not in self._tracers:
             built_in = Registration(TRACERS, name, BUILT_IN[TRACERS][name])
-            try:
-                tracer = self._made(REGISTRY.find(TRACERS, name) or built_in)
-            except Exception as error:  # noqa: BLE001 - the program's own, in the place of ours
-                self._tell_failure(f"tracer {name}", error)
-                tracer = self._made(built_in)
-            self._tracers = {**self._tracers, name: tracer}
+            registered = REGISTRY.find(TRACERS, name) or built_in
+            if not self._make(registered) and registered is not built_in:
+                self._make(built_in)
         return self._tracers[name]
 
-    def _made(self, registered: Registration) -> ProbeTracer:
-        tracer: ProbeTracer = registered.load()()
-        tracer.init(self._desk)
+    def _make(self, registered: Registration) -> bool:
+        """False: the program's own, in the place of ours, has failed."""
+        name = registered.name
+        tracer: ProbeTracer | None = self._call(f"tracer {name}", _made, registered)
+        if tracer is None:
+            return False
+        steps = {
+            TracerStep.INIT: lambda: tracer.init(self._desk),
+            TracerStep.START: tracer.start,
+            TracerStep.STOP: tracer.stop,
+            TracerStep.DESTROY: tracer.destroy,
+        }
+        life = TracerLife(name, steps, call=self._call, heard=self._lives.heard)
+        life.step(TracerStep.INIT)
         if self._desk.wake is not None or self._desk.notes is not None:
-            tracer.start()
-        return tracer
+            self._start_one(life)
+        if life.has_failed:
+            return False
+        self._tracers = {**self._tracers, name: tracer}
+        self._life_of = {**self._life_of, name: life}
+        self._lives.add(life)
+        return True
+
+    def _start_one(self, life: TracerLife) -> None:
+        if life.name not in self._lives.off:
+            life.step(TracerStep.START)
+
+    def _call(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
+        """See life.Call. A failure of ours is told, and nothing is switched off."""
+        del keep
+        try:
+            return function(*args)
+        except Exception as error:  # noqa: BLE001 - the program's own, in the place of ours
+            self._tell_failure(part, error)
+            return None
 
     def _note_sums(self, notes: Notes) -> None:
         events, idle = (self._tracers.get(name) for name in ("input", "idle"))
@@ -208,8 +268,8 @@ class Tracing:
 
     def _start(self) -> None:
         self._listeners.renew()
-        for tracer in self._tracers.values():
-            tracer.start()
+        for life in self._life_of.values():
+            self._start_one(life)
 
     def _clear_of_another(self, session: str) -> None:
         """Traces stay with their probes from one engine to the next; what they hold is the earlier one's."""
@@ -218,8 +278,8 @@ class Tracing:
 
     def end(self) -> None:
         self._desk.wake = None
-        for tracer in self._tracers.values():
-            tracer.stop()
+        for life in self._life_of.values():
+            life.step(TracerStep.STOP)
         if self._desk.notes is not None:
             self._note_sums(self._desk.notes)
         self._listeners.end()
@@ -234,8 +294,8 @@ class Tracing:
 
     def close(self) -> TraceFigures:
         figures = self.figures()
-        for tracer in self._tracers.values():
-            tracer.destroy()
+        for life in self._life_of.values():
+            life.step(TracerStep.DESTROY)
         return figures
 
     def forget(self) -> None:
@@ -244,7 +304,7 @@ class Tracing:
         if self._desks is not None:
             self._desks.forget()
         self._desk.forget()
-        self._tracers = {}
+        self._tracers, self._life_of = {}, {}
         self._events_told = 0
         self._listeners.renew()
 
@@ -304,3 +364,8 @@ class Tracing:
         clock = self._known_clock()
         found = {name: tracer.figures(clock) for name, tracer in self._tracers.items()}
         return TraceFigures(**{**found, "input": (*found.get("input", ()), *self.input_elsewhere())})
+
+
+def _made(registered: Registration) -> ProbeTracer:
+    tracer: ProbeTracer = registered.load()()
+    return tracer

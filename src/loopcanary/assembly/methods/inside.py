@@ -36,7 +36,7 @@ def run_errand(canary: Canary, native: Native) -> None:
     if isinstance(running, AskedCalls) and _is_over(running, ends):
         running.stop()
         native.errand_at(0)
-        canary.calls = running = None
+        canary.calls = running = running.before
         remove_calls(flight)
     errand = _read(_taken(flight + ERRAND))
     if errand is None or errand["id"].encode() in ends:
@@ -64,7 +64,7 @@ def _begun(canary: Canary, native: Native, flight: str, errand: dict[str, Any]) 
     except (CannotTraceError, OSError) as error:
         return {"error": str(error)}
     until_ns = time.monotonic_ns() + int(errand["seconds"] * 1e9)
-    canary.calls = AskedCalls(tracer, canary.boundary, errand["id"], until_ns)
+    canary.calls = AskedCalls(tracer, canary.boundary, errand["id"], until_ns, canary.calls)
     native.errand_at(until_ns)
     return {"notice": notice}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loopcanary.assembly import native_module
+from loopcanary.assembly.tracing.steps import hearing_of
 from loopcanary.engine.canary import Canary
 from loopcanary.engine.scopes import SCENE
 from loopcanary.registry import REGISTRY
@@ -25,6 +26,8 @@ ISSUES_PER_MINUTE = 30
 def tracing_of(canary: Canary) -> Tracing:
     """The canary's, made at the first call."""
     tell = canary.boundary.failed
+    if canary.tracing.heard is None:
+        canary.tracing.heard = hearing_of(canary)
     with canary.tracing.making:
         if not isinstance(canary.tracing.traces, Tracing):
             canary.tracing.use(
@@ -34,6 +37,7 @@ def tracing_of(canary: Canary) -> Tracing:
                     failed=lambda part, error: tell(part, error, keep=True),
                     monotonic_ns=time.monotonic_ns,
                     frames_begin=_frames_begin(),
+                    lives=canary.tracing,
                 )
             )
         traces = canary.tracing.traces
@@ -60,6 +64,14 @@ def plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> 
         made = boundary.call(f"tracer {name}", make)
         if made is not None:
             admits = StormGuard(ISSUES_PER_MINUTE, time.monotonic_ns()).admits
-            desk = tracing.desks.open(name, admits)
-            plugged.append(PluggedTracer(made, desk, call=boundary.call, failed=boundary.failed))
+            one = PluggedTracer(
+                made,
+                tracing.desks.open(name, admits),
+                call=boundary.call,
+                failed=boundary.failed,
+                heard=canary.tracing.heard,
+                starts=name not in canary.tracing.off,
+            )
+            plugged.append(one)
+            canary.tracing.add(one.life)
     return PluggedTracers(plugged, tracing.desks.leave)

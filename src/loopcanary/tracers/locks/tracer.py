@@ -56,7 +56,8 @@ class LockTracer:
         for wait in self._waits:
             wait.cancel()
         self._hooks.take_out()
-        for watch in tuple(self._watches.values()):
+        watches, self._watches = self._watches, weakref.WeakKeyDictionary()
+        for watch in tuple(watches.values()):
             watch.stop()
 
     def cycle(self, loop: str, cycle: Cycle) -> None:

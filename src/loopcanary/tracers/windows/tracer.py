@@ -41,6 +41,8 @@ class WindowTracer:
         self._now_ns = now_ns
         self._watches: list[WindowWatch] = []
         self._waits: list[ImportWait] = []
+        self._put_in: set[str] = set()
+        """Kinds of toolkits whose hooks are there."""
 
     def init(self, desk: TracerPort) -> None:
         """See protocols.plugins.Tracer."""
@@ -49,17 +51,29 @@ class WindowTracer:
 
     def start(self) -> None:
         """See protocols.plugins.Tracer."""
-        for awaits, toolkit in _TOOLKITS:
-            windows = toolkit(partial(self._watch, toolkit.kind), self._hooks, self._contain)
-            wait = self._await_import(awaits, partial(self._contain, windows.put_in))
-            self._waits.append(wait)
+        self._hooks.is_on = True
+        if not self._waits:
+            self._waits = [self._wait_for(awaits, toolkit) for awaits, toolkit in _TOOLKITS]
+        for wait in self._waits:
             wait.start()
+
+    def _wait_for(self, awaits: Sequence[str], toolkit: Any) -> ImportWait:
+        windows = toolkit(partial(self._watch, toolkit.kind), self._hooks, self._contain)
+
+        def put_in() -> None:
+            if toolkit.kind not in self._put_in:
+                self._put_in.add(toolkit.kind)
+                windows.put_in()
+
+        return self._await_import(awaits, partial(self._contain, put_in))
 
     def stop(self) -> None:
         """See protocols.plugins.Tracer. What a loop was asked for does nothing from now on."""
         for wait in self._waits:
             wait.cancel()
         self._hooks.take_out()
+        if not self._hooks.stay:
+            self._put_in.clear()
         for watch in self._watches:
             watch.end()
 

@@ -1,0 +1,62 @@
+"""Tracers of this process that are started and stopped while it runs, by the program or for a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.engine.traced import TRACERS
+from loopcanary.model.tracer import TracerState, TracerStatus, TracerStep
+from loopcanary.registry import REGISTRY
+from loopcanary.tracers.life import refusal
+from loopcanary.wire import from_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopcanary.engine.canary import Canary
+    from loopcanary.protocols.tracing import TracerHeard
+
+METHODS = "methods"
+
+
+def statuses(canary: Canary) -> tuple[TracerStatus, ...]:
+    """Of all that were made, in that order."""
+    return tuple(from_wire(TracerStatus, one) for one in canary.tracing.facts().get(TRACERS, ()))
+
+
+def make_step(canary: Canary, step: TracerStep, names: Sequence[str]) -> dict[str, str]:
+    """Starts or stops these; without names, all that can be. Why each that is not is not, by name."""
+    lives = canary.tracing.lives
+    wanted = names or [name for name, life in lives.items() if refusal(life.state, step) is None]
+    if step is TracerStep.STOP:
+        wanted = wanted[::-1]  # the last one first, as at the end
+    refused = {}
+    for name in wanted:
+        why_not = _obstacle(canary, name) or lives[name].step(step)
+        if why_not is not None:
+            refused[name] = why_not
+        elif step is TracerStep.STOP:
+            canary.tracing.off.add(name)
+        else:
+            canary.tracing.off.discard(name)
+    return refused
+
+
+def _obstacle(canary: Canary, name: str) -> str | None:
+    if name not in canary.tracing.lives:
+        known = ", ".join(canary.tracing.lives)
+        return f"there is no such tracer here{known and f', but {known}'}"
+    is_asked = name == METHODS and canary.calls is not None and canary.calls.is_asked
+    return "calls are traced for `loopcanary methods` now" if is_asked else None
+
+
+def hearing_of(canary: Canary) -> TracerHeard:
+    """Tells the program's listeners of a step, and those who look from outside."""
+
+    def heard(name: str, state: TracerState) -> None:
+        for number, listener in enumerate(list(REGISTRY.tracer_listeners), 1):
+            who = getattr(listener, "__qualname__", type(listener).__qualname__)
+            canary.boundary.call(f"tracer listener {number} ({who})", listener, name, state)
+        canary.tracing.renew_facts()
+
+    return heard
