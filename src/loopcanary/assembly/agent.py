@@ -114,7 +114,7 @@ def _trace_calls(canary: Canary, native: Native | None) -> None:
 
 
 def _run_errand(canary: Canary, native: Native) -> None:
-    from loopcanary.assembly.methods.inside import run_errand
+    from loopcanary.assembly.errands.inside import run_errand
 
     run_errand(canary, native)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SECTIONS = {
     "Watch": ("run", "attach"),
-    "Look": ("report", "show", "ui", "top", "dump", "methods", "health"),
+    "Look": ("report", "show", "ui", "top", "dump", "methods", "tracers", "health"),
     "Compare": ("diff", "ci"),
     "Send": ("notify", "export", "bundle", "import", "upload"),
     "Care": ("keep", "doctor", "clean"),
@@ -29,6 +29,7 @@ EXAMPLES = {
         "loopcanary methods 4711 --for 10s",
         "loopcanary methods 4711 shop --format speedscope -o calls.json",
     ),
+    "tracers": ("loopcanary tracers 4711", "loopcanary tracers 4711 --stop locks"),
     "health": ("loopcanary health", "loopcanary health --name worker --limit 30s"),
     "diff": (
         "loopcanary diff before/.loopcanary after/.loopcanary",

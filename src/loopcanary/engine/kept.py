@@ -118,7 +118,7 @@ class KeptEngine:
             native.set_taker(PROGRAM)
         self.backend.set_facts(self.facts())
         self._traced.engine_runs(self._trace)
-        self._traced.renew_facts = self._renew_facts
+        self._traced.tells(self._renew_facts)
 
     def judge(self) -> None:
         """From now on what has ended is the program's own to judge; a keeper reports what goes on, and who
@@ -156,7 +156,7 @@ class KeptEngine:
     def finish(self) -> None:
         """Ends it. The program does not wait for long."""
         self._attachment.end()
-        self._traced.is_ending()
+        self._traced.tells(None)
         self.backend.native.on_take_over(None)
         try:
             self._boundary.call("keeper", self._ended, keep=True)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 TRACERS = "tracers"
 """Key of the facts: what each tracer of the process does."""
 
+_WORDS_MAX = 200
+"""Of why one has failed: all facts have to have room in the flight file."""
+
 
 class EngineTraces:
     """The traces of one canary. Its methods are called under the GIL; only `use` on any thread."""
@@ -57,7 +60,7 @@ class EngineTraces:
             {
                 "name": life.name,
                 "state": life.state.value,
-                "failed": reasons.get(life.part) if life.has_failed else None,
+                "failed": reasons.get(life.part, "")[:_WORDS_MAX] if life.has_failed else None,
                 "steps_ms": life.steps_ns / 1_000_000,
             }
             for life in self.lives.values()
@@ -69,9 +72,11 @@ class EngineTraces:
         self._begins = begins
         self._begin()
 
-    def is_ending(self) -> None:
-        """The engine is about to: who looks into its flight file now sees what ran in it."""
-        self.renew_facts = _nothing
+    def tells(self, renew_facts: Callable[[], object] | None) -> None:
+        """The flight file is to say what the tracers do; None: no more, as the engine is about to end."""
+        self.renew_facts = renew_facts or _nothing
+        if self.lives:
+            self.renew_facts()
 
     def _begin(self) -> None:
         if self.traces is not None and self._begins is not None:

@@ -21,8 +21,8 @@ METHODS: Final = ".methods"
 START: Final = ".start"
 """The same, of what was noted of the process's start."""
 ERRAND, ERRAND_ENDS, ANSWER = ".errand", ".errand-ends", ".answer"
-"""The same, of what `loopcanary methods` wants of the process, of the ids of what it wants no more, and of
-what came of it."""
+"""The same, of what a command wants of the process, of the ids of what is wanted no more, and of what came of
+it."""
 CALLS_FILES: Final = 16
 """The numbers are below this one."""
 NUMBER_MAX: Final = (1 << 20) - 1

@@ -314,7 +314,7 @@ class FrameTracer:
         self._expect()
 
     def _expect(self) -> None:
-        """What the next frame is measured by. Where none is counted, none is in time: all take the long way."""
+        """Of the next frame. Where none is counted, none is in time: all take the long way."""
         self._in_time_ns = -1 if self._is_off else 2 * interval_ns(self._refresh_mhz) - 2
         self._last = None
 

@@ -83,9 +83,7 @@ class RunningEngine:
         self.parts.backend.set_facts(self.parts.facts())
         self._traced.engine_runs(self._begin_traces)
         self.parts.plugged.start()
-        self._traced.renew_facts = self._renew_facts
-        if self._traced.lives:
-            self._renew_facts()
+        self._traced.tells(self._renew_facts)
 
     def _begin_traces(self, traces: Traces) -> None:
         traces.begin(self.parts.session, self.parts.clock, self.parts.backend.wake)
@@ -190,7 +188,7 @@ class RunningEngine:
     def finish(self) -> None:
         """Ends it. The program does not wait for long."""
         self._attachment.end()
-        self._traced.is_ending()
+        self._traced.tells(None)
         # An interceptor or reporter that ends the engine has a stall in hand, which is not stored yet.
         self._leaves_evidence |= self.drain.is_here()
         # Interceptors, reporters and disks may take any time.

@@ -1,0 +1,1 @@
+"""What a command has done in a running program: `asking` it, and what is done `inside`."""

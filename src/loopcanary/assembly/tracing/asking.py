@@ -1,0 +1,61 @@
+"""`loopcanary tracers`: the tracers of a running program, read from its flight file; started and stopped by an
+errand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopcanary import flight
+from loopcanary.assembly.errands.asking import Errand, watched
+from loopcanary.assembly.tracing.errands import REFUSED
+from loopcanary.engine.traced import TRACERS
+from loopcanary.model.outside import Unseen
+from loopcanary.model.tracer import TracerStatus, TracerStep
+from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError
+from loopcanary.wire import WireError, from_wire
+
+
+@dataclass(frozen=True, slots=True)
+class TracersSeen:
+    """What a process says of its tracers."""
+
+    tracers: tuple[TracerStatus, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why each that made no step did not, by name."""
+
+
+def tracers_of(pid: int, wanted: Mapping[TracerStep, Sequence[str]], timeout_s: float) -> TracersSeen | Unseen:
+    """The tracers of the process, when the steps that are wanted were made; or why that is not known.
+
+    Args:
+        pid: Its number.
+        wanted: Names by START and STOP, or `errands.ALL`.
+        timeout_s: How long the steps may take to begin.
+    """
+    try:
+        process, path = watched(pid)
+        if not any(wanted.values()):
+            with flight.FlightFile.open(path) as file:
+                return TracersSeen(statuses_in(file.facts()))
+        steps = {step.value: list(names) for step, names in wanted.items()}
+        with Errand(process, path) as errand:
+            answer = errand.ask({TRACERS: steps}, timeout_s)
+            errand.is_done()
+        if "error" in answer:
+            raise NotReachableError(f"process {pid} cannot be asked: {answer['error']}")
+        return TracersSeen(statuses_in(answer), {**answer[REFUSED]})
+    except OutsideError as error:
+        is_refused = isinstance(error, NotReadableError | NotReachableError)
+        return Unseen(why=str(error), is_refused=is_refused, hangs=isinstance(error, HangsError))
+    except (flight.FlightError, OSError) as error:
+        return Unseen(why=f"the flight file of process {pid} cannot be read: {error}", is_refused=True)
+
+
+def statuses_in(facts: Mapping[str, Any]) -> tuple[TracerStatus, ...]:
+    """Of the facts beside a program's evidence, which may be anything."""
+    try:
+        return tuple(from_wire(TracerStatus, one) for one in facts.get(TRACERS, ()))
+    except (WireError, TypeError):  # of another version
+        return ()

@@ -1,0 +1,1 @@
+"""Commands on one process that runs: one file each."""
