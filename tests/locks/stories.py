@@ -56,14 +56,15 @@ class Desk:
         self.errors.append(error)
 
 
-def reported(story: Story, seconds: float = 60) -> list[Any]:
-    """The issues of a story that has this long."""
+def reported(story: Story, seconds: float = 60, *, started: Callable[[LockTracer], object] = id) -> list[Any]:
+    """The issues of a story that has this long. `started` gets the tracer."""
     desk, loop = Desk(), VirtualLoop()
     tracer = LockTracer(
         lambda file: file.startswith(_HERE), ImportWatch, now_ns=lambda: int(loop.time() * 1e9)
     )
     tracer.init(desk)
     tracer.start()
+    started(tracer)
 
     async def main() -> None:
         task = asyncio.create_task(_run(story), name="main")

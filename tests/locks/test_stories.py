@@ -247,6 +247,20 @@ def test_the_advice_fits_the_circle(story, advice):
     assert issue.advice.startswith(advice)
 
 
+def test_a_stopped_tracer_sees_nothing_until_it_is_started_again():
+    tracers = []
+
+    async def in_turn():
+        for step in (tracers[0].stop, tracers[0].start):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(opposite_order(), 20)
+            step()
+        await opposite_order()
+
+    found = reported(in_turn, 120, started=tracers.append)
+    assert [issue.kind.value for issue in found] == ["deadlock", "deadlock"], "the first and the third"
+
+
 # ---- locks that are not released ----------------------------------------------------------------
 
 

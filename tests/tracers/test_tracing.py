@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.store.samples import SESSION, stall
 
-from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TraceFigures
+from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TracerState, TraceFigures
+from loopcanary.model.tracer import TracerStep
 from loopcanary.registry import REGISTRY, TRACERS
 from loopcanary.tracers.frames_listeners import FrameListeners
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
@@ -20,9 +21,23 @@ WALL = 1_700_000_000 * S
 CLOCK = Clock(monotonic_ns=0, wall_ns=WALL)
 
 
+class Lives:
+    """Those of a world's tracers."""
+
+    heard = None
+
+    def __init__(self) -> None:
+        self.off: set[str] = set()
+        self.made: dict[str, Any] = {}
+
+    def add(self, life: Any) -> None:
+        self.made[life.name] = life
+
+
 class World:
     def __init__(self) -> None:
         self.rung = 0
+        self.lives = Lives()
         self.failures: list[Any] = []
         self.scene: str | None = None
         self.tracing = Tracing(
@@ -31,6 +46,7 @@ class World:
             failed=lambda *what: self.failures.append(what),
             monotonic_ns=time.monotonic_ns,
             frames_begin=lambda: None,
+            lives=self.lives,
         )
         self.tracing.begin(SESSION, CLOCK, self.ring)
 
@@ -199,6 +215,42 @@ def test_a_tracer_lives_from_the_first_probe_to_the_last_issue(world, monkeypatc
     assert own.calls == ["init", "start", "stop"]
     world.tracing.close()
     assert own.calls == ["init", "start", "stop", "destroy"]
+
+
+def counted(world: World, at: int) -> tuple[int, int, int]:
+    """How much each built-in tracer has counted, after one more of each."""
+    world.tracing.frames("tk").frame_drawn(at)
+    world.tracing.input("tk").handled("Press", at, at, at + 1)
+    world.tracing.idle("tk").ran("thumbs", at, at + 1)
+    found = world.tracing.figures()
+    return (
+        sum(scene.figures.frames for scene in found.frames),
+        sum(one.events for one in found.input),
+        sum(one.runs for one in found.idle),
+    )
+
+
+def test_a_stopped_tracer_counts_nothing_until_it_is_started(world):
+    frames, names = world.tracing.frames("tk"), ("frames", "input", "idle")
+    world.tracing.frames = lambda _: frames
+    frames.frame_drawn(0)
+    assert [counted(world, ms * MS) for ms in (16, 32)] == [(1, 1, 1), (2, 2, 2)]
+    assert [world.lives.made[name].step(TracerStep.STOP) for name in names] == [None] * 3
+    assert [counted(world, ms * MS) for ms in (48, 9_000, 9_016)] == [(2, 2, 2)] * 3
+    frames.at_refresh_rate(50)
+    assert counted(world, 9_032 * MS) == (2, 2, 2)
+    assert [world.lives.made[name].step(TracerStep.START) for name in names] == [None] * 3
+    assert counted(world, 9_048 * MS) == (3, 3, 3)
+    assert [scene.figures.worst_ns for scene in world.tracing.figures().frames] == [16 * MS, 16 * MS]
+
+
+def test_what_was_stopped_is_not_started_with_the_next_engine(world):
+    world.lives.off.add("frames")
+    trace = world.tracing.frames("tk")
+    assert world.lives.made["frames"].state is TracerState.INITED
+    world.tracing.begin(SESSION, CLOCK, world.ring)
+    assert world.lives.made["frames"].state is TracerState.INITED
+    assert trace.is_off
 
 
 def test_a_tracer_that_cannot_be_made_gives_way_to_ours(monkeypatch):

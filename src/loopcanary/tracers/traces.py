@@ -29,7 +29,7 @@ class _Kept(Generic[_Desk, _Trace]):
 
     def __init__(self) -> None:
         self._traces: dict[object, _Trace] = {}
-        self._is_off = False
+        self._is_off = True
 
     def init(self, desk: _Desk) -> None:
         """For the first probe that asks for a trace."""

@@ -123,6 +123,14 @@ def test_what_is_left_on_is_reported_with_its_line(binding, run_window):
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
+def test_what_is_left_on_after_a_restart_is_seen_once(binding, run_window):
+    needs(binding)
+    restart = "tracer.stop()\ntracer.start()\n"
+    found = run_window(binding, HEAD + WINDOW.format(binding=binding) + restart + LEFT_ON)
+    assert (len(found["told"]), found["times"], found["errors"]) == (5, 2, [])
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
 def test_what_may_be_meant_is_not_reported(binding, run_window):
     needs(binding)
     found = run_window(binding, HEAD + WINDOW.format(binding=binding) + MEANT)

@@ -39,6 +39,19 @@ root.after(1, close)
 until(lambda: is_told("tk-grab"))
 say()
 """,
+    "a grab after a restart of the tracer": """
+def ask():
+    dialog = tkinter.Toplevel(root, name="ask")
+    dialog.grab_set()
+    return dialog
+
+tracer.stop()
+ask().destroy()
+tracer.start()
+root.after(1, lambda: ask().withdraw())
+until(lambda: is_told("tk-grab"))
+say(hooks=len(tracer._hooks._put))
+""",
     "after without a pause": """
 drawn = []
 def poll():
@@ -54,6 +67,7 @@ say(drawn=drawn)
 }
 TOLD = {
     "a grab of a window that is hidden": {"told": [["tk-grab", "Toplevel .ask", "ask"]]},
+    "a grab after a restart of the tracer": {"told": [["tk-grab", "Toplevel .ask", "ask"]], "hooks": 4},
     "after without a pause": {"told": [["after-storm", "Tk", "poll"]], "drawn": []},
 }
 MEANT = """

@@ -27,9 +27,11 @@ def statuses(canary: Canary) -> tuple[TracerStatus, ...]:
 def make_step(canary: Canary, step: TracerStep, names: Sequence[str]) -> dict[str, str]:
     """Starts or stops these; without names, all that can be. Why each that is not is not, by name."""
     lives = canary.tracing.lives
-    wanted = names or [name for name, life in lives.items() if refusal(life.state, step) is None]
-    if step is TracerStep.STOP:
-        wanted = wanted[::-1]  # the last one first, as at the end
+    wanted = names
+    if not names:
+        wanted = [name for name, life in lives.items() if refusal(life.state, step) is None]
+        if step is TracerStep.STOP:
+            wanted.reverse()  # the last one first, as at the end
     refused = {}
     for name in wanted:
         why_not = _obstacle(canary, name) or lives[name].step(step)
