@@ -140,7 +140,7 @@ def test_a_step_in_the_middle_of_another_is_refused():
 
 @pytest.mark.parametrize("during", ["init", "start"])
 def test_an_end_in_the_middle_of_a_step_comes_after_it(during: str):
-    one = Lived(**{during: lambda: one.life.end()})
+    one = Lived(**{during: lambda: one.life.end()})  # noqa: PLW0108 - there is none yet
     one.steps(INIT, START)
     assert one.did == [*dict.fromkeys(("init", during)), "stop"]
     assert one.life.step(START) == "the engine ends"

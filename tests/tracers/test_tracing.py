@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.store.samples import SESSION, stall
 
-from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TracerState, TraceFigures
+from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TraceFigures, TracerState
 from loopcanary.model.tracer import TracerStep
 from loopcanary.registry import REGISTRY, TRACERS
 from loopcanary.tracers.frames_listeners import FrameListeners

@@ -15,7 +15,9 @@ from loopcanary.cli.overview import SECTIONS, epilog
 from loopcanary.cli.refusals import NOTHING_FOUND, NotFoundError, reader_left, refuse
 
 COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
-_MODULES = {"import": "import_"} | {name: f"running.{name}" for name in ("attach", "dump", "methods", "tracers")}
+_MODULES = {"import": "import_"} | {
+    name: f"running.{name}" for name in ("attach", "dump", "methods", "tracers")
+}
 """Of commands whose names Python keeps for itself, and of those on one process."""
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _HELP_WIDTH = 110

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from loopcanary.engine import Boundary
 
+METHODS = "methods"
+"""The name of those that the setting asks for, as a tracer."""
+
 
 class CallTracer(Protocol):
     """What notes the calls; `tracers.methods` has it."""

@@ -149,10 +149,10 @@ class ProbeTracer(Protocol):
         """Called once, before `start`. `desk` takes what its traces find."""
 
     def start(self) -> None:
-        """The engine runs."""
+        """The engine runs; or somebody wants to see again what was stopped."""
 
     def stop(self) -> None:
-        """The engine runs no more: what is in the making is reported."""
+        """The engine runs no more, or nobody wants to see it: what is in the making is reported."""
 
     def destroy(self) -> None:
         """All that it reported has been taken. Not in a forked child."""

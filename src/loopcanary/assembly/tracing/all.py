@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loopcanary.assembly import native_module
-from loopcanary.assembly.tracing.steps import hearing_of
+from loopcanary.assembly.tracing.heard import hearing_of
 from loopcanary.engine.canary import Canary
 from loopcanary.engine.scopes import SCENE
 from loopcanary.registry import REGISTRY

@@ -1,4 +1,4 @@
-"""`loopcanary tracers`: the tracers of a running program, read from its flight file; started and stopped by an
+"""`loopcanary tracers`: tracers of a running program, read from its flight file, started and stopped by an
 errand."""
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class TracersSeen:
     """Why each that made no step did not, by name."""
 
 
-def tracers_of(pid: int, wanted: Mapping[TracerStep, Sequence[str]], timeout_s: float) -> TracersSeen | Unseen:
+def tracers_of(
+    pid: int, wanted: Mapping[TracerStep, Sequence[str]], timeout_s: float
+) -> TracersSeen | Unseen:
     """The tracers of the process, when the steps that are wanted were made; or why that is not known.
 
     Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.assembly.tracing.steps import METHODS, hearing_of
-from loopcanary.engine.calls import CallTracer, EngineCalls
+from loopcanary.assembly.tracing.heard import hearing_of
+from loopcanary.engine.calls import METHODS, CallTracer, EngineCalls
 from loopcanary.model.method_map import remove_calls
 from loopcanary.model.tracer import TracerStep
 from loopcanary.tracers.life import TracerLife

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopcanary.engine.calls import METHODS
 from loopcanary.engine.traced import TRACERS
-from loopcanary.model.tracer import TracerState, TracerStatus, TracerStep
-from loopcanary.registry import REGISTRY
+from loopcanary.model.tracer import TracerStatus, TracerStep
 from loopcanary.tracers.life import refusal
 from loopcanary.wire import from_wire
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary.engine.canary import Canary
-    from loopcanary.protocols.tracing import TracerHeard
-
-METHODS = "methods"
 
 
 def statuses(canary: Canary) -> tuple[TracerStatus, ...]:
@@ -50,15 +47,3 @@ def _obstacle(canary: Canary, name: str) -> str | None:
         return f"there is no such tracer here{known and f', but {known}'}"
     is_asked = name == METHODS and canary.calls is not None and canary.calls.is_asked
     return "calls are traced for `loopcanary methods` now" if is_asked else None
-
-
-def hearing_of(canary: Canary) -> TracerHeard:
-    """Tells the program's listeners of a step, and those who look from outside."""
-
-    def heard(name: str, state: TracerState) -> None:
-        for number, listener in enumerate(list(REGISTRY.tracer_listeners), 1):
-            who = getattr(listener, "__qualname__", type(listener).__qualname__)
-            canary.boundary.call(f"tracer listener {number} ({who})", listener, name, state)
-        canary.tracing.renew_facts()
-
-    return heard

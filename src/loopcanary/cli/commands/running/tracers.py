@@ -34,7 +34,9 @@ def command(pid: int, stop: tuple[str, ...], start: tuple[str, ...]) -> int:
     for one in found.tracers:
         click.echo(f"{printable(one.name):<{width}}  {tracer_words(one)}")
     if not found.tracers:
-        click.echo(f"no tracer works in process {pid}: one of frames, input or idle work begins with the first")
+        click.echo(
+            f"no tracer works in process {pid}: one of frames, input or idle work begins with the first"
+        )
     for name, why in found.refused.items():
         refuse(f"tracer {name}: {why}")
     return BAD_USE if found.refused else 0
