@@ -241,7 +241,7 @@ def _step_tracers(step: str, names: tuple[str, ...]) -> dict[str, str]:
     if canary is None:
         return dict.fromkeys(names, "nothing is watched")
     from loopcanary.assembly.tracing.steps import make_step
-    from loopcanary.model.tracer import TracerStep
+    from loopcanary.model.figures.tracers import TracerStep
 
     return make_step(canary, TracerStep(step), names)
 

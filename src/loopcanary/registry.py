@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary.model import ShownFrame
-    from loopcanary.model.tracer import TracerState
+    from loopcanary.model.figures.tracers import TracerState
     from loopcanary.protocols.plugins import Interceptor
 
 __all__ = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loopcanary.engine import Boundary
 from loopcanary.model import TracerState
-from loopcanary.model.tracer import TracerStep
+from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.tracers.life import TracerLife, refusal, steps_of
 
 CREATED, INITED, STARTED, STOPPED, DESTROYED = TracerState
@@ -159,7 +159,7 @@ def test_a_listener_may_ask_for_a_step():
     assert one.heard == ["inited", "started", "stopped"]
 
 
-def test_a_forked_child_makes_steps_and_tells_nobody():
+def test_a_forked_child_stops_it_and_reports_nothing():
     one = Lived()
     one.steps(INIT)
     one.life._turn.acquire()  # the parent's thread is in the middle of a step

@@ -9,7 +9,7 @@ import pytest
 from tests.store.samples import SESSION, stall
 
 from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TraceFigures, TracerState
-from loopcanary.model.tracer import TracerStep
+from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.registry import REGISTRY, TRACERS
 from loopcanary.tracers.frames_listeners import FrameListeners
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing

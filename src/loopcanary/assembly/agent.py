@@ -107,10 +107,11 @@ def _trace_calls(canary: Canary, native: Native | None) -> None:
     if native is None:
         canary.boundary.tell("methods are not traced: the portable engine cannot")
         return
-    from loopcanary.assembly.tracing.methods import TracedCalls
+    from loopcanary.assembly.tracing.methods import SwitchedCalls
     from loopcanary.tracers.methods.calls_tracer import CallsTracer
 
-    canary.calls = TracedCalls(CallsTracer(native, canary.config.methods, canary.config.methods_ring), canary)
+    tracer = CallsTracer(native, canary.config.methods, canary.config.methods_ring)
+    canary.calls = SwitchedCalls(tracer, canary)
 
 
 def _run_errand(canary: Canary, native: Native) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from loopcanary.model.figures.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
     from loopcanary.model.figures.lags import IdleFigures, InputFigures
+    from loopcanary.model.figures.tracers import TracerState, TracerStatus
     from loopcanary.model.figures.traces import TraceFigures
     from loopcanary.model.issues.finding import FindingRule, FoundAt, ImportedFinding
     from loopcanary.model.issues.issue import Issue, LagIssue
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
         WeightedStack,
     )
     from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
-    from loopcanary.model.tracer import TracerState, TracerStatus
     from loopcanary.model.waiting import (
         Contributor,
         GilState,
@@ -90,7 +90,7 @@ _HOMES = {
     "issues.startup": "CodeOrigin Milestone Phase PhaseKind StartKind Startup",
     "timeline": "Activity Doing Pause Span Timeline",
     "figures.traces": "TraceFigures",
-    "tracer": "TracerState TracerStatus",
+    "figures.tracers": "TracerState TracerStatus",
     "waiting": "Contributor GilState LockProof LockView Scheduler StateWord Target TargetKind",
 }
 __all__ = [name for names in _HOMES.values() for name in names.split()]

@@ -49,13 +49,13 @@ class Tracer(Protocol):
         """
 
     def start(self) -> None:
-        """The engine runs: begins to record. As `init`; and again after a `stop`, on any thread, where somebody
-        asks for it."""
+        """The engine runs: begins to record. As `init`; and again after a `stop`, on any thread, where it
+        is asked for."""
 
     def stop(self) -> None:
         """Takes back everything that it has put into the program. Called once for each `start`, whether
-        that went well or not; any thread. Called in a forked child, too, where the parent's threads are not there: what waits
-        for one, or for a lock, never ends."""
+        that went well or not; any thread. Called in a forked child, too, where the parent's threads are not
+        there: what waits for one, or for a lock, never ends."""
 
 
 class Interceptor(Protocol):

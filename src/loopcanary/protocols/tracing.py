@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from loopcanary.model import Clock, LagIssue, Session, Stall, TraceFigures
-    from loopcanary.model.tracer import TracerState, TracerStep
+    from loopcanary.model.figures.tracers import TracerState, TracerStep
 
     TracerHeard = Callable[[str, TracerState], object]
     """Called with a tracer's name and the state that it has come to."""
@@ -149,10 +149,10 @@ class ProbeTracer(Protocol):
         """Called once, before `start`. `desk` takes what its traces find."""
 
     def start(self) -> None:
-        """The engine runs; or somebody wants to see again what was stopped."""
+        """The engine runs; or what was stopped is wanted again."""
 
     def stop(self) -> None:
-        """The engine runs no more, or nobody wants to see it: what is in the making is reported."""
+        """The engine runs no more, or its evidence is not wanted: what is in the making is reported."""
 
     def destroy(self) -> None:
         """All that it reported has been taken. Not in a forked child."""

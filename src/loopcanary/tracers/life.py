@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loopcanary.model.tracer import TracerState, TracerStep
+from loopcanary.model.figures.tracers import TracerState, TracerStep
 from loopcanary.unpatched import unpatched
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class TracerLife:
         self.end()
 
     def is_forked(self) -> None:
-        """In a forked child: the thread that made a step may not be there, nor those whom listeners ask."""
+        """In a forked child: who made a step, or is waited for by a listener, may not be there."""
         self._turn = _new_lock()
         self._heard = _unheard
 

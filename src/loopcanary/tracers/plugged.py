@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from loopcanary.model.tracer import TracerStep
+from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.protocols.plugins import Tracer
 from loopcanary.tracers.desk import TracerDesk
 from loopcanary.tracers.life import Call, TracerLife

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.built_in import BUILT_IN, TRACERS
-from loopcanary.model.tracer import TracerStep
+from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.registry import REGISTRY, Registration
 from loopcanary.tracers.life import TracerLife
 from loopcanary.tracers.traces import thread_name

@@ -12,7 +12,7 @@ from loopcanary.assembly.kept import FLIGHT_FOLDER, OWN_CODE
 from loopcanary.assembly.store import NO_KEEPER, Autopsy
 from loopcanary.assembly.tracing.asking import statuses_in
 from loopcanary.engine.flight_place import place_in_memory
-from loopcanary.model.tracer import TracerState
+from loopcanary.model.figures.tracers import TracerState
 from loopcanary.store.recovery.flight_folder import FLIGHT, FlightFolder
 from loopcanary.words.lives import tracer_words
 from loopcanary.words.text import count_of, printable

@@ -11,8 +11,8 @@ from loopcanary import flight
 from loopcanary.assembly.errands.asking import Errand, watched
 from loopcanary.assembly.tracing.errands import REFUSED
 from loopcanary.engine.traced import TRACERS
+from loopcanary.model.figures.tracers import TracerStatus, TracerStep
 from loopcanary.model.outside import Unseen
-from loopcanary.model.tracer import TracerStatus, TracerStep
 from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError
 from loopcanary.wire import WireError, from_wire
 

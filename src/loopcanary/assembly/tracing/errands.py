@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.assembly.tracing.steps import make_step
 from loopcanary.engine.traced import TRACERS
-from loopcanary.model.tracer import TracerStep
+from loopcanary.model.figures.tracers import TracerStep
 
 if TYPE_CHECKING:
     from loopcanary.engine.canary import Canary

@@ -8,7 +8,7 @@ from loopcanary.registry import REGISTRY
 
 if TYPE_CHECKING:
     from loopcanary.engine.canary import Canary
-    from loopcanary.model.tracer import TracerState
+    from loopcanary.model.figures.tracers import TracerState
     from loopcanary.protocols.tracing import TracerHeard
 
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from loopcanary.assembly.tracing.heard import hearing_of
 from loopcanary.engine.calls import METHODS, CallTracer, EngineCalls
+from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.model.method_map import remove_calls
-from loopcanary.model.tracer import TracerStep
 from loopcanary.tracers.life import TracerLife
 
 if TYPE_CHECKING:
     from loopcanary.engine.canary import Canary
 
 
-class TracedCalls(EngineCalls):
+class SwitchedCalls(EngineCalls):
     """Those of the setting `methods`."""
 
     def __init__(self, tracer: CallTracer, canary: Canary) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loopcanary.engine.calls import METHODS
 from loopcanary.engine.traced import TRACERS
-from loopcanary.model.tracer import TracerStatus, TracerStep
+from loopcanary.model.figures.tracers import TracerStatus, TracerStep
 from loopcanary.tracers.life import refusal
 from loopcanary.wire import from_wire
 

@@ -22,7 +22,7 @@ def command(pid: int, stop: tuple[str, ...], start: tuple[str, ...]) -> int:
     is stopped takes back what it has put into the program. The program must be watched by loopcanary.
     """
     from loopcanary.assembly.tracing.asking import tracers_of
-    from loopcanary.model.tracer import TracerStep
+    from loopcanary.model.figures.tracers import TracerStep
     from loopcanary.words.lives import tracer_words
     from loopcanary.words.text import printable
 
