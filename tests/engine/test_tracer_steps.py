@@ -141,9 +141,13 @@ SERVES = """
 REGISTRY.add(TRACERS, "broken", Broken)
 loopcanary.install(locks=True, methods=["."], name="shop")
 
+def work():
+    return sum(range(9))
+
 async def serve():
     print("ready", flush=True)
     while True:
+        work()
         await asyncio.sleep(0.01)
 
 asyncio.run(serve())

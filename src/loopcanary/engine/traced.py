@@ -50,7 +50,7 @@ class EngineTraces:
 
     def add(self, life: TracerSteps) -> None:
         """A tracer has been made."""
-        self.lives = {**self.lives, life.name: life}
+        self.lives[life.name] = life
         self.renew_facts()
 
     def facts(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class EngineTraces:
                 "failed": reasons.get(life.part, "")[:_WORDS_MAX] if life.has_failed else None,
                 "steps_ms": life.steps_ns / 1_000_000,
             }
-            for life in self.lives.values()
+            for life in list(self.lives.values())
         ]
         return {TRACERS: told} if told else {}
 

@@ -26,7 +26,7 @@ def make_step(canary: Canary, step: TracerStep, names: Sequence[str]) -> dict[st
     lives = canary.tracing.lives
     wanted = names
     if not names:
-        wanted = [name for name, life in lives.items() if refusal(life.state, step) is None]
+        wanted = [name for name, life in list(lives.items()) if refusal(life.state, step) is None]
         if step is TracerStep.STOP:
             wanted.reverse()  # the last one first, as at the end
     refused = {}
@@ -43,7 +43,7 @@ def make_step(canary: Canary, step: TracerStep, names: Sequence[str]) -> dict[st
 
 def _obstacle(canary: Canary, name: str) -> str | None:
     if name not in canary.tracing.lives:
-        known = ", ".join(canary.tracing.lives)
+        known = ", ".join(list(canary.tracing.lives))
         return f"there is no such tracer here{known and f', but {known}'}"
     is_asked = name == METHODS and canary.calls is not None and canary.calls.is_asked
     return "calls are traced for `loopcanary methods` now" if is_asked else None
