@@ -21,6 +21,7 @@ from loopcanary.model.outside import Unseen
 from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError
 from loopcanary.store.recovery.forensics import session_of
 
+_LOOK_FIRST_S = 0.01
 _LOOK_AGAIN_S = 0.1
 """A thread that calls all the time has room for the calls of some 0.3 s."""
 _GRACE_S = 30.0
@@ -95,7 +96,7 @@ def _follow(
         if now_ns >= until_ns or not goes_on:
             return now_ns, is_over
         # One that is open can be read when it is removed: a keeper does so as soon as its process ends.
-        look_s = _LOOK_AGAIN_S if followed.has_files else _LOOK_EVERY_S
+        look_s = _LOOK_AGAIN_S if followed.has_files else _LOOK_FIRST_S
         goes_on = wait(min(look_s, (until_ns - now_ns) / 1e9))
         try:
             process.check()
