@@ -181,6 +181,7 @@ void lc_agent_stop(bool process_ends, uint64_t deadline_ns)
 {
     lc_agent *agent = &lc_the_agent;
     if (!agent->running) {
+        (void)lc_kill_signals_end(); /* a forked child has its parent's */
         return;
     }
     /* Not yet "not running": the last look completes what threads have just ended. */

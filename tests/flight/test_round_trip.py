@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -358,6 +359,18 @@ def test_threads_get_the_names_of_their_lanes():
 
     assert evidence is not None
     assert [thread.name for thread in evidence.threads] == ["worker", ""]
+
+
+def test_a_thread_that_was_read_again_is_as_it_was_then():
+    flight = FlightBuilder()
+    first, *others = stall().threads
+    again = replace(first, at_ns=first.at_ns + 1, thread_state="D")
+    slot = flight.add_stall(stall(threads=(first, *others, again)))
+
+    evidence = read(flight).slot_evidence(slot)
+
+    assert evidence is not None
+    assert evidence.threads == (replace(again, name=""), *(replace(one, name="") for one in others))
 
 
 def test_a_name_read_with_the_stall_goes_before_the_lanes():

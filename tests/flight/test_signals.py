@@ -17,6 +17,7 @@ OWN_PID = 41
 TERM = {"number": 15, "code": 0, "pid": 7, "uid": 1000, "at_ns": 50, "ends": 1, "command": b"sh -c x"}
 HANDLED = TERM | {"ends": 0}
 BY_SH = KilledBy(signal="SIGTERM", pid=7, uid=1000, command="sh -c x")
+HANDLED_BEFORE = KilledBy(reason="SIGTERM came before, from sh -c x (pid 7)")
 
 
 def said(*signals: dict[str, Any], since_ns: int = 40) -> KilledBy | None:
@@ -35,7 +36,7 @@ def said(*signals: dict[str, Any], since_ns: int = 40) -> KilledBy | None:
     [
         ([], None),
         ([TERM], BY_SH),
-        ([HANDLED], KilledBy(reason="SIGTERM came before, from sh -c x (pid 7)")),
+        ([HANDLED], HANDLED_BEFORE),
         ([HANDLED | {"pid": 0}], KilledBy(reason="SIGTERM came before, from outside the container")),
         ([HANDLED | {"command": b""}], KilledBy(reason="SIGTERM came before, from a process (pid 7)")),
         ([HANDLED | {"code": 128}], KilledBy(reason="SIGTERM came before, from the kernel")),
@@ -43,6 +44,7 @@ def said(*signals: dict[str, Any], since_ns: int = 40) -> KilledBy | None:
         ([HANDLED | {"pid": OWN_PID}], KilledBy(reason="SIGTERM came before, from the process itself")),
         ([HANDLED, TERM | {"pid": OWN_PID}], BY_SH),
         ([HANDLED, TERM | {"number": 6}], KilledBy(signal="SIGABRT", pid=7, uid=1000, command="sh -c x")),
+        ([HANDLED, HANDLED | {"number": 14, "code": 128}], HANDLED_BEFORE),
         ([TERM | {"at_ns": 39}], None),
         ([TERM | {"sequence": 0}], None),
         ([TERM | {"number": 50}], KilledBy(signal="signal 50", pid=7, uid=1000, command="sh -c x")),

@@ -22,8 +22,9 @@ typedef struct {
 } lc_signal_entry;
 
 typedef struct {
-    lc_word seen; /* how many came */
-    lc_word reserved[7];
+    lc_word seen;  /* how many came */
+    lc_word named; /* of how many the sender was looked for */
+    lc_word reserved[6];
     lc_signal_entry kept[LC_SIGNALS_KEPT];
 } lc_signals;
 

@@ -1,15 +1,20 @@
 #include "core/signals/disposition.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "core/got/got.h"
 
-enum { SIGNALS = 64, SPINS = 256, SLEEPS = 100, PATCHES = 4 };
+enum { SIGNALS = 64, SPINS = 256, SLEEPS = 100, PATCHES = 4, FIRST_PROCESS = 1 };
 
 /* By address, which the compiler must not see through: calls of ours are not led back here where this object's are replaced, too. */
 static int (*const volatile kernel)(int, const struct sigaction *, struct sigaction *) = sigaction;
@@ -20,6 +25,7 @@ static _Atomic(lc_signal_note) noting; /* NULL: nothing is noted */
 static _Atomic pid_t process;          /* a child that shares this memory until its exec (vfork) is another one */
 static atomic_int busy;
 static lc_got_patch patches[PATCHES];
+static _Atomic uint64_t ending; /* of those watched: the program has the default action for them */
 
 static void on_signal(int number, siginfo_t *info, void *context);
 
@@ -51,7 +57,7 @@ static bool is_plain(const struct sigaction *action, void (*handler)(int))
     return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == handler;
 }
 
-/* Ours, with all that the program's asks for. The default action needs no stack, and no call of the program notices it. */
+/* Ours, with all that the program's asks for. The default action needs no stack. */
 static struct sigaction around(const struct sigaction *wanted)
 {
     struct sigaction ours = *wanted;
@@ -68,13 +74,16 @@ static int put(int number, const struct sigaction *wanted)
 {
     const struct sigaction ours = around(wanted);
     struct sigaction made;
-    if (is_plain(wanted, SIG_IGN)) {
+    const bool ends = is_plain(wanted, SIG_DFL);
+    atomic_fetch_and(&ending, ~LC_SIGNAL_BIT(number));
+    if (is_plain(wanted, SIG_IGN) || (ends && atomic_load(&process) == FIRST_PROCESS)) {
         return kernel(number, wanted, NULL);
     }
     if (kernel(number, &ours, NULL) != 0) {
         return -1;
     }
     asked[number] = *wanted;
+    atomic_fetch_or(&ending, ends ? LC_SIGNAL_BIT(number) : 0u);
     if (kernel(number, NULL, &made) == 0) {
         asked[number].sa_flags |= made.sa_flags & ~ours.sa_flags;
         asked[number].sa_mask = made.sa_mask;
@@ -111,47 +120,128 @@ int lc_disposition_change(int number, const struct sigaction *wanted, struct sig
     return result;
 }
 
-/* What the kernel would have done: the signal is pending when the handler returns, and ends the process where it was. The first process
- * of a container survives it, and has the default action from then on. */
-static void end_by(int number, siginfo_t *info)
+/* What the kernel would have done: the signal is pending when the handler returns, and ends the process where it was. A call that had
+ * opened it for itself (ppoll, sigsuspend) would close it again before that. */
+static void end_by(int number, siginfo_t *info, void *context)
 {
     const struct sigaction plain = {.sa_handler = SIG_DFL};
     const pid_t own = (pid_t)syscall(SYS_gettid);
     (void)kernel(number, &plain, NULL);
+    sigdelset(&((ucontext_t *)context)->uc_sigmask, number);
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), own, number, info) != 0) {
         (void)syscall(SYS_tgkill, getpid(), own, number);
     }
 }
 
-static struct sigaction programs(int number)
+/* What the program has for it. False: another handler has called ours, which was there before it. */
+static bool find_programs(int number, struct sigaction *action)
 {
-    struct sigaction action;
+    struct sigaction now;
     sigset_t mask;
     enter(&mask);
-    action = asked[number];
-    if (action.sa_flags & SA_RESETHAND) { /* the kernel has done so */
+    *action = asked[number];
+    const bool once = action->sa_flags & SA_RESETHAND; /* the kernel has done so */
+    const bool by_kernel = kernel(number, NULL, &now) != 0 || is_ours(&now) || (once && is_plain(&now, SIG_DFL));
+    if (by_kernel && once) {
         asked[number] = (struct sigaction){.sa_handler = SIG_DFL};
     }
     leave(&mask);
-    return action;
+    return by_kernel;
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     const int error = errno;
-    const struct sigaction action = programs(number);
+    struct sigaction action;
+    const bool by_kernel = find_programs(number, &action);
     const bool ends = is_plain(&action, SIG_DFL);
     const lc_signal_note note = atomic_load(&noting);
-    if (note != NULL && getpid() == atomic_load(&process)) {
+    if (by_kernel && note != NULL && getpid() == atomic_load(&process)) {
         note(number, info, ends);
     }
     errno = error;
     if (action.sa_flags & SA_SIGINFO) {
         action.sa_sigaction(number, info, context);
-    } else if (ends) {
-        end_by(number, info);
-    } else if (action.sa_handler != SIG_IGN) {
+    } else if (ends && by_kernel) { /* another handler finds nothing to call where the default action is */
+        end_by(number, info, context);
+    } else if (!ends && action.sa_handler != SIG_IGN) {
         action.sa_handler(number);
+    }
+}
+
+bool lc_dispositions_may_end(void) { return (atomic_load(&ending) & atomic_load(&watched)) != 0; }
+
+/* Of the main thread, which the kernel prefers: one that blocks the signal is to wait. */
+static bool is_blocked(int number)
+{
+    char path[64], text[4096];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)getpid());
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = file < 0 ? 0 : read(file, text, sizeof text - 1u);
+    if (file >= 0) {
+        close(file);
+    }
+    text[bytes > 0 ? bytes : 0] = '\0';
+    const char *found = strstr(text, "SigBlk:");
+    return found == NULL || ((strtoull(found + sizeof "SigBlk:" - 1u, NULL, 16) >> (number - 1)) & 1u);
+}
+
+/* By a signal to this thread: one more to the process would be dropped beside the one that waits. */
+static void end_here(int number)
+{
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    struct sigaction now;
+    sigset_t open_here, mask;
+    enter(&mask);
+    const bool ends = kernel(number, NULL, &now) == 0 && is_ours(&now) && is_plain(&asked[number], SIG_DFL);
+    if (ends) {
+        (void)kernel(number, &plain, NULL);
+    }
+    leave(&mask);
+    if (ends) {
+        (void)syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), number);
+        sigemptyset(&open_here);
+        sigaddset(&open_here, number);
+        pthread_sigmask(SIG_UNBLOCK, &open_here, NULL);
+    }
+}
+
+void lc_dispositions_end_by_pending(uint64_t now_ns, uint64_t patience_ns)
+{
+    static uint64_t since_ns[SIGNALS]; /* 0: it was not pending at the last call */
+    const uint64_t may_end = atomic_load(&ending) & atomic_load(&watched);
+    sigset_t pending;
+    if (may_end == 0 || sigpending(&pending) != 0) {
+        return;
+    }
+    for (int number = 1; number < SIGNALS; number++) {
+        if (!(may_end & LC_SIGNAL_BIT(number)) || sigismember(&pending, number) != 1) {
+            since_ns[number] = 0;
+        } else if (since_ns[number] == 0) {
+            since_ns[number] = now_ns;
+        } else if (now_ns - since_ns[number] >= patience_ns) {
+            since_ns[number] = 0;
+            if (!is_blocked(number)) {
+                end_here(number);
+            }
+        }
+    }
+}
+
+/* Puts back what the program has for those of `signals`, for which the kernel has ours. */
+static void give_back(uint64_t signals, bool only_default)
+{
+    for (int number = 1; number < SIGNALS; number++) {
+        struct sigaction now;
+        sigset_t mask;
+        if (signals & LC_SIGNAL_BIT(number)) {
+            enter(&mask);
+            if (kernel(number, NULL, &now) == 0 && is_ours(&now) &&
+                (!only_default || is_plain(&asked[number], SIG_DFL))) {
+                (void)kernel(number, &asked[number], NULL);
+            }
+            leave(&mask);
+        }
     }
 }
 
@@ -187,16 +277,17 @@ void lc_dispositions_begin(uint64_t signals, lc_signal_note note, const void *ca
 {
     const uint64_t wanted = signals & LC_SIGNALS_WATCHABLE;
     atomic_store(&process, getpid());
+    give_back(atomic_exchange(&watched, wanted) & ~wanted, false); /* of a parent's engine */
     atomic_store(&noting, note);
-    atomic_store(&watched, wanted);
+    atomic_store(&ending, 0);
     lead_calls_here(caller);
     for (int number = 1; number < SIGNALS; number++) {
         struct sigaction now;
         sigset_t mask;
         if (wanted & LC_SIGNAL_BIT(number)) {
             enter(&mask);
-            if (kernel(number, NULL, &now) == 0 && !is_ours(&now)) {
-                (void)put(number, &now);
+            if (kernel(number, NULL, &now) == 0) {
+                (void)put(number, is_ours(&now) ? &asked[number] : &now);
             }
             leave(&mask);
         }
@@ -208,17 +299,7 @@ void lc_dispositions_end(void)
     const uint64_t ours = atomic_exchange(&watched, 0);
     atomic_store(&noting, NULL);
     leave_calls();
-    for (int number = 1; number < SIGNALS; number++) {
-        struct sigaction now;
-        sigset_t mask;
-        if (ours & LC_SIGNAL_BIT(number)) {
-            enter(&mask);
-            if (kernel(number, NULL, &now) == 0 && is_ours(&now)) {
-                (void)kernel(number, &asked[number], NULL);
-            }
-            leave(&mask);
-        }
-    }
+    give_back(ours, false);
 }
 
 void lc_dispositions_leave(void)
@@ -226,4 +307,5 @@ void lc_dispositions_leave(void)
     atomic_store(&noting, NULL);
     atomic_store(&process, getpid());
     atomic_store(&busy, 0);
+    give_back(atomic_load(&watched), true); /* nobody looks for pending ones here */
 }

@@ -2,7 +2,11 @@
  * program's had been called: with the same siginfo, mask, flags and stack. The program, which sets its own at any time, and asks what
  * there is, sees none of ours where its calls of sigaction(2) come here.
  *
- * A signal that the program ignores stays ignored by the kernel, and is not noted.
+ * A signal that the program ignores stays ignored by the kernel, and is not noted. So is in the first process of a container one for
+ * which it has the default action: there it does nothing.
+ *
+ * The kernel ends a process by a default action also where its threads sleep in a wait that only SIGKILL ends (a network disk that is
+ * gone); a handler would wait for that. So lc_dispositions_end_by_pending is to be called now and then.
  */
 #ifndef LOOPCANARY_DISPOSITION_H
 #define LOOPCANARY_DISPOSITION_H
@@ -28,6 +32,12 @@ void lc_dispositions_begin(uint64_t signals, lc_signal_note note, const void *ca
 void lc_dispositions_end(void);
 /* In a forked child: signals are passed on, and not noted, until it begins anew. */
 void lc_dispositions_leave(void);
+
+/* Ends the process where a signal for which the program has the default action has waited for a thread since an earlier call, `patience_ns` or
+ * longer ago. The calling thread blocks all signals. */
+void lc_dispositions_end_by_pending(uint64_t now_ns, uint64_t patience_ns);
+/* Whether there is one for which it has the default action: that has to be called. */
+bool lc_dispositions_may_end(void);
 
 /* As sigaction(2), and in its place in the caller's object. Signal-safe. */
 int lc_disposition_change(int number, const struct sigaction *wanted, struct sigaction *before);

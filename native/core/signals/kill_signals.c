@@ -8,10 +8,11 @@
 #include "core/signals/disposition.h"
 #include "core/watchdog/stall_watch.h"
 
-enum { LEAVE_TRIES = 200 };
+enum { LEAVE_TRIES = 200, PENDING_NS = 250 * 1000 * 1000, LOOK_NS = 500 * 1000 * 1000 };
 
 static _Atomic(lc_watchdog *) noted_by; /* NULL: nothing is noted */
 static lc_bell asked, answered;         /* how many signals came; how many the watchdog has dealt with */
+static _Atomic uint32_t unanswered;     /* 1: a handler waited in vain, and nothing was answered since */
 static _Atomic uint32_t inside;         /* handlers that touch the watchdog or its flight file */
 
 static lc_signals *signals_of(const lc_flight *flight)
@@ -19,18 +20,24 @@ static lc_signals *signals_of(const lc_flight *flight)
     return (lc_signals *)((char *)flight->header + LC_SIGNALS_OFFSET);
 }
 
+/* By a process, and not by the kernel or a timer. */
+static bool is_sent(const siginfo_t *info)
+{
+    return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
+}
+
 static void put(const lc_flight *flight, int number, const siginfo_t *info, bool ends)
 {
     lc_signals *signals = signals_of(flight);
     const uint64_t sequence = atomic_fetch_add(&signals->seen, 1) + 1u;
     lc_signal_entry *entry = &signals->kept[(sequence - 1u) % LC_SIGNALS_KEPT];
-    const bool is_sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
+    const bool has_sender = is_sent(info);
     LC_RELEASE(entry->sequence, 0);
     memset(entry->command, 0, sizeof entry->command);
     LC_STORE(entry->number, (uint64_t)number);
     LC_STORE(entry->code, (uint64_t)(int64_t)info->si_code);
-    LC_STORE(entry->pid, is_sent ? (uint64_t)info->si_pid : 0u);
-    LC_STORE(entry->uid, is_sent ? (uint64_t)info->si_uid : 0u);
+    LC_STORE(entry->pid, has_sender ? (uint64_t)info->si_pid : 0u);
+    LC_STORE(entry->uid, has_sender ? (uint64_t)info->si_uid : 0u);
     LC_STORE(entry->at_ns, lc_now_ns());
     LC_STORE(entry->ends, ends);
     LC_RELEASE(entry->sequence, sequence);
@@ -54,10 +61,20 @@ static void wait_for_evidence(uint32_t question)
     const uint64_t deadline = lc_now_ns() + LC_SIGNAL_PATIENCE_NS;
     for (;;) {
         const uint32_t seen = atomic_load(&answered);
-        if ((int32_t)(seen - question) >= 0 || !lc_bell_wait(&answered, seen, deadline) || lc_now_ns() >= deadline) {
+        if ((int32_t)(seen - question) >= 0) {
+            return;
+        }
+        if (!lc_bell_wait(&answered, seen, deadline) || lc_now_ns() >= deadline) {
+            atomic_store(&unanswered, 1);
             return;
         }
     }
+}
+
+/* A program that is sent many would do nothing but wait: not for those of timers, nor for a watchdog that cannot answer. */
+static bool is_waited_for(const lc_watchdog *w, const lc_flight *flight, const siginfo_t *info)
+{
+    return is_sent(info) && lc_life_is(&w->life, LC_LIFE_RUNS) && !atomic_load(&unanswered) && is_stalled(flight);
 }
 
 static void note(int number, const siginfo_t *info, bool ends)
@@ -69,7 +86,7 @@ static void note(int number, const siginfo_t *info, bool ends)
         put(&flight, number, info, ends);
         const uint32_t question = atomic_fetch_add(&asked, 1) + 1u;
         lc_bell_ring(&w->bell);
-        if (is_stalled(&flight)) {
+        if (is_waited_for(w, &flight, info)) {
             wait_for_evidence(question);
         }
     }
@@ -79,6 +96,7 @@ static void note(int number, const siginfo_t *info, bool ends)
 void lc_kill_signals_begin(lc_watchdog *w, uint64_t signals, const void *caller)
 {
     if (signals != 0) {
+        atomic_store(&unanswered, 0);
         atomic_store(&noted_by, w);
         lc_dispositions_begin(signals, note, caller);
     }
@@ -86,9 +104,7 @@ void lc_kill_signals_begin(lc_watchdog *w, uint64_t signals, const void *caller)
 
 bool lc_kill_signals_end(void)
 {
-    if (atomic_exchange(&noted_by, NULL) == NULL) {
-        return true;
-    }
+    atomic_store(&noted_by, NULL);
     lc_dispositions_end();
     for (int tries = 0; atomic_load(&inside) != 0 && tries < LEAVE_TRIES; tries++) {
         (void)poll(NULL, 0, 1);
@@ -103,40 +119,53 @@ void lc_kill_signals_leave(void)
     lc_dispositions_leave();
 }
 
-/* Of the sender, while it lives. */
-static void name_sender(lc_signal_entry *entry)
+/* Of the sender, while it lives: once, as its number may be another's later. */
+static void name_sender(lc_signal_entry *entry, uint64_t sequence)
 {
     char path[64], words[LC_COMMAND_BYTES];
     const uint64_t pid = LC_LOAD(entry->pid);
-    if (pid == 0 || entry->command[0] != '\0') {
+    if (pid == 0) {
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%llu/cmdline", (unsigned long long)pid);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const ssize_t bytes = file < 0 ? 0 : read(file, words, sizeof words - 1u);
     if (file >= 0) {
         close(file);
     }
-    for (ssize_t i = 0; i < bytes; i++) {
+    for (ssize_t i = 0; i < bytes && LC_ACQUIRE(entry->sequence) == sequence; i++) {
         entry->command[i] = words[i] != '\0' ? words[i] : i + 1 < bytes ? ' ' : '\0';
     }
+}
+
+static void name_senders(lc_signals *signals)
+{
+    const uint64_t seen = LC_ACQUIRE(signals->seen);
+    const uint64_t oldest = seen > LC_SIGNALS_KEPT ? seen - LC_SIGNALS_KEPT : 0u;
+    const uint64_t named = LC_LOAD(signals->named);
+    for (uint64_t sequence = (named > oldest ? named : oldest) + 1u; sequence <= seen; sequence++) {
+        lc_signal_entry *entry = &signals->kept[(sequence - 1u) % LC_SIGNALS_KEPT];
+        if (LC_ACQUIRE(entry->sequence) == sequence) {
+            name_sender(entry, sequence);
+        }
+    }
+    LC_STORE(signals->named, seen);
 }
 
 void lc_kill_signals_look(lc_watchdog *w)
 {
     const uint32_t question = atomic_load(&asked);
+    lc_dispositions_end_by_pending(lc_now_ns(), PENDING_NS);
     if (question == atomic_load(&answered) || atomic_load(&noted_by) != w) {
         return;
     }
-    lc_signals *signals = signals_of(w->flight);
-    for (uint32_t i = 0; i < LC_SIGNALS_KEPT; i++) {
-        if (LC_ACQUIRE(signals->kept[i].sequence) != 0) {
-            name_sender(&signals->kept[i]);
-        }
-    }
+    name_senders(signals_of(w->flight));
     for (uint64_t i = 0; i < LC_LANE_COUNT && is_stalled(w->flight); i++) {
         lc_stall_watch_take_threads(w, i);
     }
+    atomic_store(&unanswered, 0);
     atomic_store(&answered, question);
     lc_bell_wake(&answered);
 }
+
+uint64_t lc_kill_signals_due(uint64_t now_ns) { return lc_dispositions_may_end() ? now_ns + LOOK_NS : LC_NO_DEADLINE; }

@@ -21,5 +21,7 @@ void lc_kill_signals_leave(void);
 
 /* The watchdog's part: names senders, reads threads, and lets handlers go on. Its own thread. */
 void lc_kill_signals_look(lc_watchdog *watchdog);
+/* When that wants to look again, though nothing works; LC_NO_DEADLINE: only when a signal has come. */
+uint64_t lc_kill_signals_due(uint64_t now_ns);
 
 #endif

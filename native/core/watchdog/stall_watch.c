@@ -6,7 +6,7 @@
 #include "core/watchdog/sampler.h"
 #include "core/watchdog/stall_slot.h"
 
-enum { SHORTEST_SLEEP_NS = 200 * 1000 };
+enum { SHORTEST_SLEEP_NS = 200 * 1000, FRESH_NS = 500 * 1000 * 1000 };
 /* Deep stacks of two threads, and of many, with the code that they are in. */
 enum { SAMPLE_ROOM = 12 * 1024, THREADS_ROOM = 16 * 1024 };
 
@@ -151,19 +151,24 @@ static void save_hang(lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns)
     }
 }
 
-/* Once a stall. It may go on in another slot. */
+/* The stall may go on in another slot. What was read before stays where it is: the last of a thread counts. */
 static void take_threads(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
 {
-    if (LC_LOAD(watch->writer->slot->thread_count) == 0) {
-        lc_stall_slot_make_room(w, watch, THREADS_ROOM);
-        lc_sampler_take_threads(w, lane, watch);
-    }
+    lc_stall_slot_make_room(w, watch, THREADS_ROOM);
+    lc_sampler_take_threads(w, lane, watch);
+}
+
+static bool has_fresh_threads(const lc_slot *slot, uint64_t now_ns)
+{
+    const uint64_t count = LC_LOAD(slot->thread_count);
+    return count > 0 && elapsed(slot->threads[count - 1u].at_ns, now_ns) < FRESH_NS;
 }
 
 void lc_stall_watch_take_threads(lc_watchdog *w, uint64_t index)
 {
     lc_lane_watch *watch = &w->watches[index];
-    if (watch->writer != NULL && LC_LOAD(watch->writer->slot->state) == LC_SLOT_STALL) {
+    if (watch->writer != NULL && LC_LOAD(watch->writer->slot->state) == LC_SLOT_STALL &&
+        !has_fresh_threads(watch->writer->slot, lc_now_ns())) {
         take_threads(w, lc_flight_lane(w->flight, index), watch);
     }
 }

@@ -8,7 +8,7 @@
  * long enough for the watchdog to park. */
 uint64_t lc_stall_watch_look(lc_watchdog *watchdog, uint64_t index, uint64_t now_ns);
 
-/* The stacks of all threads into the lane's stall, if it has one, and none of them yet. */
+/* The stacks of all threads into the lane's stall, if it has one; not where they were read half a second ago. */
 void lc_stall_watch_take_threads(lc_watchdog *watchdog, uint64_t index);
 
 void lc_stall_watch_close_view(lc_watchdog *watchdog, uint64_t index);

@@ -168,7 +168,8 @@ static void watch(lc_watchdog *w)
         const uint64_t wanted = lc_watchdog_look(w, lc_now_ns());
         lc_kill_signals_look(w);
         const uint64_t lively = lc_liveness_look(w, lc_now_ns()), due = look_at_errands(w, lc_now_ns());
-        const uint64_t unasked = lively < due ? lively : due;
+        const uint64_t signals = lc_kill_signals_due(lc_now_ns());
+        const uint64_t unasked = lively < due ? (lively < signals ? lively : signals) : (due < signals ? due : signals);
         const uint64_t deadline = unasked < wanted ? unasked : wanted;
         if (wanted == LC_NO_DEADLINE) {
             count_own_time(w);

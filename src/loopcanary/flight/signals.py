@@ -17,7 +17,7 @@ COMMAND_BYTES: Final = 128
 SIGNAL_ENTRY = Layout(
     "lc_signal_entry", f"Q sequence number code pid uid at_ns ends reserved\n{COMMAND_BYTES}s command"
 )
-SIGNALS = Layout("lc_signals", f"Q seen\n56s reserved\n{SIGNALS_KEPT * SIGNAL_ENTRY.size}s kept")
+SIGNALS = Layout("lc_signals", f"Q seen named\n48s reserved\n{SIGNALS_KEPT * SIGNAL_ENTRY.size}s kept")
 """As in native/core/flight/signal_format.h; test_format_agreement.py compares them."""
 
 _SENT: Final = frozenset(code % (1 << 64) for code in (0, -1, -6))
@@ -69,11 +69,13 @@ def killed_by(signals: Sequence[NotedSignal], own_pid: int, since_ns: int) -> Ki
     came = [one for one in signals if one.at_ns >= since_ns]
     if not came:
         return None
+    others = [one for one in came if one.pid not in (None, own_pid)]
     last = came[-1]
-    # A handler that has done its work sends the signal once more: who sent it first counts.
-    first = next((one for one in came if one.name == last.name and one.pid != own_pid), last)
     if not last.ends:  # a handler had it; what ended the process came after it, and is not known here
-        return KilledBy(reason=f"{first.name} came before, from {_sender(first, own_pid)}")
+        last = (others or came)[-1]
+        return KilledBy(reason=f"{last.name} came before, from {_sender(last, own_pid)}")
+    # A handler that has done its work sends the signal once more: who sent it first counts.
+    first = next((one for one in others if one.name == last.name), last)
     if first.pid == own_pid:
         return KilledBy(signal=first.name, reason="sent by the process itself")
     return KilledBy(signal=first.name, pid=first.pid, uid=first.uid, command=first.command)

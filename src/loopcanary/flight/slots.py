@@ -177,10 +177,12 @@ class SlotCopy:
         return self.heap.thread_names(self.facts["thread_names"])
 
     def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
-        """All threads, the stalled one included, as they were when the stall became a hang."""
+        """All threads, the stalled one included, as they were read last: when the stall became a hang, or a
+        signal came."""
         count = min(self.facts["thread_count"], layout.SLOT_THREADS_MAX)
         end = layout.SLOT_THREADS_OFFSET + count * layout.THREAD.size
         view = memoryview(self._data)[layout.SLOT_THREADS_OFFSET : end]
+        last = {entry[0]: entry for entry in layout.THREAD.struct.iter_unpack(view)}
         return tuple(
             ThreadStack(
                 tid=bounded(tid),
@@ -191,7 +193,7 @@ class SlotCopy:
                 holds_gil=bool(holds),
                 waits_for_gil=bool(waits),
             )
-            for tid, at_ns, stack, state, holds, waits, _ in layout.THREAD.struct.iter_unpack(view)
+            for tid, at_ns, stack, state, holds, waits, _ in last.values()
         )
 
     def _table(self, offset: int, entry: layout.Layout, count: int, most: int) -> memoryview:

@@ -1,37 +1,10 @@
-/* What the program has for a signal is what it gets, whatever is noted of it: each story in a child process. */
-#include "core/signals/disposition.h"
+/* What the program has for a signal is what it gets, whatever is noted of it. */
+#include "tests/core/signals/in_child.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/check.h"
-
-#define BIT LC_SIGNAL_BIT
-
-enum { SIGNALS_SENT = 10000, WELL = 0 };
-
-typedef struct {
-    _Atomic int notes, calls, number, code, pid, ends;
-} seen;
-
-static seen *shared; /* with the children */
-
-static void note(int number, const siginfo_t *info, bool ends)
-{
-    shared->number = number;
-    shared->code = info->si_code;
-    shared->pid = info->si_pid;
-    shared->ends = ends;
-    shared->notes++;
-}
-
-static void called(int number) { shared->calls += number == SIGTERM || number == SIGUSR1; }
+enum { SIGNALS_SENT = 10000 };
 
 static stack_t own_stack;
 static _Atomic int was_on_own_stack, was_blocked;
@@ -45,35 +18,6 @@ static void called_with_all(int number, siginfo_t *info, void *context)
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
     was_blocked = sigismember(&mask, SIGUSR2) == 1;
     shared->calls += number == SIGTERM && info->si_pid == getpid() && context != NULL;
-}
-
-/* The status of a child that has run the story. */
-static int in_a_child(void (*story)(void))
-{
-    int status = -1;
-    memset(shared, 0, sizeof *shared);
-    const pid_t child = fork();
-    if (child == 0) {
-        story();
-        _exit(WELL);
-    }
-    CHECK(waitpid(child, &status, 0) == child);
-    return status;
-}
-
-static void begin(uint64_t signals) { lc_dispositions_begin(signals, note, NULL); }
-
-static struct sigaction programs(int number)
-{
-    struct sigaction now;
-    CHECK(lc_disposition_change(number, NULL, &now) == 0);
-    return now;
-}
-
-static void change(int number, void (*handler)(int), int flags)
-{
-    const struct sigaction wanted = {.sa_handler = handler, .sa_flags = flags};
-    CHECK(lc_disposition_change(number, &wanted, NULL) == 0);
 }
 
 static void ends_by_default(void)
@@ -286,8 +230,4 @@ TEST(calls_of_the_programs_object_are_led_here)
 }
 #endif
 
-int main(void)
-{
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return run_tests();
-}
+int main(void) { return run_stories(); }

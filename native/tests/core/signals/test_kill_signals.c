@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "core/signals/disposition.h"
+#include "core/watchdog/stall_watch.h"
 #include "tests/core/lane/bench_lane.h"
 
 static stage s;
@@ -12,7 +13,7 @@ static _Atomic int calls;
 
 static void called(int number) { calls += number == SIGTERM; }
 
-static const lc_signals *signals(void) { return (const lc_signals *)((char *)s.flight.header + LC_SIGNALS_OFFSET); }
+static lc_signals *signals(void) { return (lc_signals *)((char *)s.flight.header + LC_SIGNALS_OFFSET); }
 
 static void open_with_handler(void)
 {
@@ -24,6 +25,7 @@ static void open_with_handler(void)
 
 static void close_all(void)
 {
+    atomic_store(&s.watchdog.life, LC_LIFE_OVER);
     CHECK(lc_kill_signals_end());
     stage_close(&s);
     signal(SIGTERM, SIG_DFL);
@@ -31,6 +33,7 @@ static void close_all(void)
 
 static void stall(void)
 {
+    atomic_store(&s.watchdog.life, LC_LIFE_RUNS);
     lc_turn_begin(stage_context(&s), s.lane);
     lc_callback_begin(s.lane, 7, 0);
     age_callback(&s, 2 * THRESHOLD_MS);
@@ -50,6 +53,19 @@ TEST(a_sender_is_noted_and_named)
     CHECK(entry->command[0] == '\0');
     lc_kill_signals_look(&s.watchdog);
     CHECK(strstr(entry->command, "test_kill_signals") != NULL);
+    close_all();
+}
+
+TEST(a_sender_is_looked_for_once)
+{
+    open_with_handler();
+    raise(SIGTERM);
+    LC_STORE(signals()->kept[0].pid, (uint64_t)1 << 31); /* there is none */
+    lc_kill_signals_look(&s.watchdog);
+    LC_STORE(signals()->kept[0].pid, (uint64_t)getpid());
+    raise(SIGTERM);
+    lc_kill_signals_look(&s.watchdog);
+    CHECK(signals()->kept[0].command[0] == '\0' && signals()->kept[1].command[0] != '\0');
     close_all();
 }
 
@@ -85,9 +101,16 @@ TEST(in_a_stall_all_threads_are_read_before_it_goes_on)
     const uint64_t threads = LC_LOAD(slot(&s, 0)->thread_count);
     CHECK(pthread_join(watchdog, NULL) == 0);
     CHECK(calls == 1 && threads > 0);
+    lc_stall_watch_take_threads(&s.watchdog, 0);
+    CHECK(LC_LOAD(slot(&s, 0)->thread_count) == threads); /* they have just been read */
     age_callback(&s, 1000);
-    look(&s); /* a hang: they are not read again */
-    CHECK(LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_HANG && LC_LOAD(slot(&s, 0)->thread_count) == threads);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_HANG && LC_LOAD(slot(&s, 0)->thread_count) == 2 * threads);
+    for (uint64_t i = 0; i < 2 * threads; i++) {
+        slot(&s, 0)->threads[i].at_ns -= 2u * 500000000u; /* a second later */
+    }
+    lc_stall_watch_take_threads(&s.watchdog, 0);
+    CHECK(LC_LOAD(slot(&s, 0)->thread_count) == 3 * threads);
     lc_callback_end(stage_context(&s), s.lane);
     lc_turn_end(stage_context(&s), s.lane);
     close_all();
@@ -100,6 +123,11 @@ TEST(a_watchdog_that_does_not_answer_holds_no_signal_back_for_long)
     const uint64_t before = lc_now_ns();
     raise(SIGTERM);
     CHECK(calls == 1 && lc_now_ns() - before >= LC_SIGNAL_PATIENCE_NS);
+    const uint64_t after = lc_now_ns();
+    for (int i = 0; i < 1000; i++) {
+        raise(SIGTERM); /* none of these waits: else these would take 50 s */
+    }
+    CHECK(calls == 1001 && lc_now_ns() - after < 100 * LC_SIGNAL_PATIENCE_NS);
     lc_callback_end(stage_context(&s), s.lane);
     lc_turn_end(stage_context(&s), s.lane);
     close_all();
