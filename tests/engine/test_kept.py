@@ -403,3 +403,31 @@ def test_a_program_at_a_breakpoint_is_not_stalled(place: Place, keeper: str):
     assert " in readline" not in done.stderr
     [session] = place.sessions().values()
     assert session.statistics["stalls_suppressed_debugger"] >= 1
+
+
+CELL = """
+import linecache, loopcanary
+sys.path.insert(0, os.getcwd())
+import IPython
+
+def run_cell(text, name="/tmp/ipykernel_1/2.py"):  # as IPython compiles one
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
+    exec(compile(text, name, "exec"), {"time": time, "asyncio": asyncio})
+
+loopcanary.install()
+run_cell('''
+async def main():
+    await asyncio.sleep(0)
+    time.sleep(0.2)
+
+asyncio.run(main())
+''')
+"""
+
+
+def test_cells_of_ipython_are_judged_where_their_source_is(place: Place):
+    (place.folder / "IPython.py").write_text("")
+    place.run(place.program(CELL), LOOPCANARY_KEEPER="1")
+    (culprit,) = {stall.culprit for stall in place.stalls()}
+    assert culprit is not None
+    assert (culprit.file, culprit.source) == ("/tmp/ipykernel_1/2.py", "time.sleep(0.2)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from loopcanary import keeper as place
 from loopcanary.config import settings_as_environment
@@ -45,6 +46,8 @@ def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str |
         return "there is no store that can be written"
     if (problem := place.no_interpreter()) is not None:
         return problem
+    if "IPython" in sys.modules:
+        return "the source of IPython's cells is in the program alone"
     if config.locks:
         return "locks are traced in the program"
     if config.windows_ns:
