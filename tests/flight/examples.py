@@ -313,7 +313,7 @@ def stalls(draw: st.DrawFn) -> StallEvidence:
         samples=tuple(sorted(taken, key=lambda sample: sample.at_ns)),
         sample_interval_ns=draw(word),
         samples_dropped=tuple((r, n) for r, n in zip(reasons, counts, strict=True) if n),
-        threads=tuple(draw(st.lists(threads, max_size=4))),
+        threads=tuple(draw(st.lists(threads, max_size=4, unique_by=lambda one: one.tid))),
         turn_begin_ns=draw(st.none() | st.just(BEGIN)),
         turn_callbacks=draw(word),
         turn_callback_ns=draw(word),

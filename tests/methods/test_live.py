@@ -34,7 +34,7 @@ def parse(count):
 
 def load():
     for _ in range(3):
-        parse(10)
+        parse(1_000)  # some microseconds, in which calls are timed
 
 async def turn():
     load()
@@ -180,7 +180,7 @@ def test_a_trace_has_each_call_by_itself(start: Start):
     for load in loads:
         begin, end = load["ts"], load["ts"] + load["dur"]
         inside = [one for one in slices if begin <= one["ts"] and one["ts"] + one["dur"] <= end]
-        # Microseconds: what has called it may begin and end with it.
+        # What has called it may begin and end with it.
         assert [one["name"] for one in inside if one["name"] not in ("load", "turn")] == ["parse"] * 3
 
 
