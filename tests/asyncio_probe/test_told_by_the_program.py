@@ -82,7 +82,8 @@ def test_scenes_nest(watch):
 
     with watch.installed():
         asyncio.run(main())
-    assert [stall.scene for stall in watch.stalls()] == ["inner", "outer"]
+    of_ours = [stall for stall in watch.stalls() if stall.culprit and stall.culprit.function == "slow"]
+    assert [stall.scene for stall in of_ours] == ["inner", "outer"]  # a busy host may stop the loop's start
 
 
 def test_scopes_do_nothing_in_an_unwatched_program():

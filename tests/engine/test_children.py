@@ -595,7 +595,7 @@ def test_a_fork_while_the_drain_imports(place):
         if pid == 0:
             import slow
             assert slow.value == 7
-            stall("child")
+            stall("child", 1.0)  # on a busy host its watchdog is late
             sys.exit(0)
         assert os.waitpid(pid, 0)[1] == 0
     """)

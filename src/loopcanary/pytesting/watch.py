@@ -27,7 +27,7 @@ _NOT_OUTCOMES = frozenset(
 )
 """Of each stall beside its outcome, or of those that are not to be judged: the backend does not count them as
 ended."""
-_PATIENCE_S = 2.0
+_PATIENCE_S = 10.0
 """For a stall to be judged: it takes some milliseconds, on a busy machine more."""
 _LOOK_S = 0.002
 
