@@ -509,6 +509,50 @@ async def a_gate():
     await opening
 
 
+class Gate:
+    def __init__(self):
+        self.lock = asyncio.Lock()
+
+    async def close(self):
+        await self.lock.acquire()
+
+    def opened(self):
+        self.lock.release()
+
+    async def open(self):
+        await asyncio.sleep(50)
+        self.opened()
+
+    async def passes(self):
+        async with self.lock:
+            pass
+
+
+async def a_gate_that_the_task_closed_which_awaits_all():
+    gate = Gate()
+    await gate.close()
+    await asyncio.gather(gate.open(), gate.passes())
+
+
+async def a_gate_that_a_task_closed_which_has_ended():
+    gate = Gate()
+    await asyncio.create_task(gate.close())
+    await asyncio.gather(gate.open(), gate.passes())
+
+
+async def acquired_within_a_time():
+    lock = asyncio.Lock()
+
+    async def works():
+        await asyncio.wait_for(lock.acquire(), 600)  # on 3.11 a task of its own acquires, and ends
+        try:
+            await asyncio.sleep(50)
+        finally:
+            lock.release()
+
+    await asyncio.gather(works(), works())
+
+
 async def a_lock_without_waiters():
     lock = asyncio.Lock()
 
@@ -541,6 +585,9 @@ async def short_waits():
         a_bounded_spawn,
         a_permit_of_another_task,
         a_gate,
+        a_gate_that_the_task_closed_which_awaits_all,
+        a_gate_that_a_task_closed_which_has_ended,
+        acquired_within_a_time,
         a_lock_without_waiters,
         short_waits,
     ],

@@ -114,7 +114,26 @@ def test_of_several_circles_the_same_is_reported():
     assert [wait.task for wait in issue.cycle] == [f"works {depth}" for depth in range(4)]
 
 
-@pytest.mark.parametrize("story", told_with(trio, QUIET))
+async def an_anyio_limiter_that_grows():
+    places, lock = anyio.CapacityLimiter(1), anyio.Lock()
+
+    async def grows():
+        await trio.sleep(50)
+        places.total_tokens = 2
+
+    async def moves(first, second):
+        async with first:
+            await trio.sleep(0.1)
+            async with second:
+                pass
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(grows)
+        nursery.start_soon(moves, places, lock)
+        nursery.start_soon(moves, lock, places)
+
+
+@pytest.mark.parametrize("story", [*told_with(trio, QUIET), an_anyio_limiter_that_grows])
 def test_what_gets_on_is_not_reported(story):
     assert reported(story) == []
 

@@ -28,6 +28,7 @@ _ATTRIBUTES_MAX = 1_000
 _OPAQUE = frozenset((ModuleType, FunctionType, CodeType, type, str, int, float, bytes))
 _NESTED_MAX = 5
 _EXIT = "__aexit__"
+_RELEASE = "release"
 
 
 def coroutines(outermost: Any) -> list[Any]:
@@ -66,10 +67,32 @@ def knows(outermost: Any, lock: Any) -> bool:
     """Whether a local of its coroutines is the lock, or an object with the lock as an attribute. Or whatever
     else it is, such as a scope."""
     return any(
-        one is lock or (type(one) not in _OPAQUE and _has(one, lock))
+        one is lock or inside(one) is lock or (type(one) not in _OPAQUE and _has(one, lock))
         for coroutine in coroutines(outermost)
         for one in gc.get_referents(coroutine)
     )
+
+
+def may_release(outermost: Any) -> bool:
+    """Whether the program's code that its coroutines are in, or functions and methods that it calls by name,
+    speak of `release`."""
+    return any(
+        _RELEASE in code.co_names
+        for frame in frames(outermost)
+        if not is_plumbing(frame.f_code)
+        for code in (frame.f_code, *_called(frame))
+    )
+
+
+def _called(frame: FrameType) -> Iterator[CodeType]:
+    """Of functions of its module, and of methods of its local objects."""
+    kinds = {type(one) for one in frame.f_locals.values() if type(one) not in _OPAQUE}
+    places = [frame.f_globals, *(vars(each) for kind in kinds for each in kind.__mro__[:-1])]
+    for place in places:
+        for name in frame.f_code.co_names:
+            found = place.get(name)
+            if type(found) is FunctionType and not is_plumbing(found.__code__):
+                yield found.__code__
 
 
 def held(chain: Sequence[Any], lock: Primitive | None, released: Primitive | None) -> tuple[Primitive, ...]:
@@ -89,9 +112,10 @@ def held(chain: Sequence[Any], lock: Primitive | None, released: Primitive | Non
 
 def _has(one: Any, lock: Any) -> bool:
     for held in gc.get_referents(one):
-        if held is lock:
+        if held is lock or inside(held) is lock:
             return True
-        if type(held) is dict and len(held) < _ATTRIBUTES_MAX and any(v is lock for v in held.values()):
+        values = held.values() if type(held) is dict and len(held) < _ATTRIBUTES_MAX else ()
+        if any(one is lock or inside(one) is lock for one in values):
             return True
     return False
 

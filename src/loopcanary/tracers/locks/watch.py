@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from loopcanary.tracers.locks.coroutines import knows
+from loopcanary.tracers.locks.coroutines import knows, may_release
 from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, stuck
 from loopcanary.tracers.locks.hooks import Acquisition
 from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owners
@@ -161,12 +161,17 @@ class LoopWatch:
     ) -> Iterator[None]:
         waits = stuck(views, lambda lock: _holders(lock, views, entered) or self._by_note(lock, views))
         yield
+        by_note = {
+            id(view.lock)
+            for view in views.values()
+            if view.lock is not None and is_lock(view.lock) and not _holders(view.lock, views, entered)
+        }
         for cycle in cycles(waits, lambda task: (views[task].name, task)):
             members = tuple(views[task] for task in cycle)
             others = [view for task, view in views.items() if task not in waits]
             may_end = any(self._is_passed_on_later(one, others) for one in members)
             for other in others:
-                may_end = may_end or any(_may_end(other, one) for one in members)
+                may_end = may_end or any(_may_end(other, one, by_note) for one in members)
                 yield
             is_told = all(self._is_told(one.mark) for one in members)
             if not may_end and not is_told and all(map(self._is_unchanged, members)):
@@ -225,13 +230,15 @@ class LoopWatch:
             self.found.leak(self.tasks.kind, Leak(lock, note, not alive, waiters, waited_ns))
 
     def _is_passed_on(self, lock: Primitive, others: list[TaskView], *, has_ended: bool) -> bool:
-        """Whether something else may release it: a timer, or the end of a task; where it is no lock whose
-        holder has ended, also a task that knows it. `others`: tasks that do not wait for it."""
+        """Whether something else may release it: a timer, the end of a task, or a task that knows it; of a
+        lock whose holder has ended only one whose code releases something. `others`: tasks that do not wait
+        for it."""
         if self.tasks.may_release(lock, others):
             return True
-        if has_ended and is_lock(lock):
-            return False
-        return any(knows(view.coroutine, lock) for view in others)
+        is_certain = has_ended and is_lock(lock)
+        return any(
+            knows(view.coroutine, lock) and (not is_certain or may_release(view.coroutine)) for view in others
+        )
 
 
 def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, list[int]]) -> list[int]:
@@ -243,10 +250,14 @@ def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, lis
     return [id(one) for one in told] if all(id(one) in views for one in told) else []
 
 
-def _may_end(other: TaskView, wait: TaskView) -> bool:
+def _may_end(other: TaskView, wait: TaskView, by_note: set[int]) -> bool:
     """Whether a task that can go on may end the wait of one that cannot: it may give back a permit of what is
-    no lock, cancel a nursery, or say that a task has started."""
-    keys = wait.keys if wait.lock is None else () if is_lock(wait.lock) else (wait.lock,)
+    no lock, cancel a nursery, or say that a task has started. Or release a lock of which only a note says who
+    holds it: such a one may be a gate, which another task opens."""
+    lock = wait.lock
+    if lock is not None and is_lock(lock):
+        return id(lock) in by_note and knows(other.coroutine, lock) and may_release(other.coroutine)
+    keys = wait.keys if lock is None else (lock,)
     return any(key is not None and knows(other.coroutine, key) for key in keys)
 
 
