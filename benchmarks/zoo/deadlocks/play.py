@@ -1,0 +1,91 @@
+"""Plays a program as a user would: `loopcanary run`, then `loopcanary report`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from zoo.deadlocks.catalogue import BEGINS, OF_THREADS, Scenario
+from zoo.deadlocks.scoring import Claim, Verdict, claims
+
+LIMIT_S = 45
+"""For how long a program is watched. The latest report comes 30 s after the wait began."""
+AFTER_S = 2
+"""After the first report, another one may come that is wrong."""
+STARTS_S = 60
+_TELLS = re.compile(r"\[loopcanary\].*(?:deadlock|lock not released|circular wait)")
+
+
+class Stage:
+    """Where programs play, many at once: they sleep. Few start or are read at once: that needs the CPU."""
+
+    def __init__(self, *, at_once: int, starting: int) -> None:
+        self._places, self._starting = asyncio.Semaphore(at_once), asyncio.Semaphore(starting)
+
+    async def play(self, kind: Scenario) -> Verdict:
+        """Until it is reported, or the time is up; then it is killed."""
+        with tempfile.TemporaryDirectory(prefix="zoo-") as folder:
+            async with self._places:
+                seconds = await self._watch(kind, folder)
+            return Verdict(kind=kind, claims=await self._report(folder), seconds=seconds)
+
+    async def _watch(self, kind: Scenario, folder: str) -> float | None:
+        options = [] if kind.family in OF_THREADS else ["--locks"]
+        words = ["run", *options, "--store", f"{folder}/store", "-m", kind.module, kind.name]
+        async with self._starting:
+            program = await _start(*words, folder=folder)
+            try:
+                await _until(program, re.compile(BEGINS), STARTS_S)
+            except BaseException:
+                program.kill()
+                raise
+        began = time.monotonic()
+        try:
+            if not await _until(program, _TELLS, LIMIT_S):
+                return None
+            seconds = time.monotonic() - began
+            await asyncio.sleep(AFTER_S)
+            return seconds
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                program.kill()
+            await program.communicate()
+
+    async def _report(self, folder: str) -> tuple[Claim, ...]:
+        words = ["report", "--store", f"{folder}/store", "--format", "json", "--limit", "0"]
+        async with self._starting:
+            reading = await _start(*words, folder=folder)
+            told, errors = await reading.communicate()
+        if reading.returncode not in {0, 1} or b"Traceback" in errors:
+            raise RuntimeError(errors.decode())
+        return claims(json.loads(told)) if told else ()
+
+
+async def _start(*words: str, folder: str) -> asyncio.subprocess.Process:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "loopcanary", *words),
+        cwd=folder,
+        env=clean | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def _until(program: asyncio.subprocess.Process, words: re.Pattern[str], seconds: float) -> bool:
+    """Whether it says so within this time."""
+    assert program.stderr is not None
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            async for line in program.stderr:
+                if words.search(line.decode()):
+                    return True
+    return False
