@@ -14,6 +14,7 @@
 #   make demo        a service that stalls in many ways, watched by loopcanary
 #   make bench       every program in benchmarks/
 #   make zoo         stalls with known truth under loopcanary and its peers (benchmarks/zoo/README.md)
+#   make deadlocks   programs whose tasks or threads wait for each other, and what is reported of them
 #   make suites      test suites of others, plain and watched (docs/internals/suites.md)
 #   make dist        sdist and wheel in dist/
 #   make clean       removes what make made here
@@ -29,6 +30,7 @@
 #   METHOD_KILLS=1000    how many programs
 #   METHOD_CYCLES=10000  how often
 #   KILLS=1000           how many programs; KILLS_ARGS="--margin 100"
+#   DEADLOCKS_ARGS="--kind 'trio_*'"
 #   SUITES_ARGS="--suite trio --python 3.13"
 
 PYTHON ?= python3
@@ -80,7 +82,7 @@ tier = $(if $(TIER), and $(TIER))
 paths = $(if $(PYTEST_ARGS),,$(if $(filter every_python,$(TIER)),$$($(VENV)/bin/python tests/tiers.py)))
 
 .PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan \
-	cycles cycles-asan kills method-kills method-cycles lint lock demo bench zoo zoo-toolkits zoo-peers suites dist install clean
+	cycles cycles-asan kills method-kills method-cycles lint lock demo bench zoo zoo-toolkits zoo-peers deadlocks suites dist install clean
 
 # The wheel is compiled while pip installs the toolkits.
 prepare: $(tools_stamp)
@@ -208,6 +210,9 @@ zoo-toolkits: $(toolkits_stamp)
 zoo-peers:
 	grep -v '^#' benchmarks/zoo/requirements.txt | while read -r peer; do \
 		$(VENV)/bin/pip install --quiet "$$peer" || echo "not installed: $$peer"; done
+
+deadlocks: prepare
+	cd benchmarks && ../$(VENV)/bin/python -m zoo.deadlocks $(DEADLOCKS_ARGS)
 
 suites:
 	$(PYTHON) tools/suites.py $(SUITES_ARGS)

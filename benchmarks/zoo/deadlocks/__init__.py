@@ -1,1 +1,1 @@
-"""Deadlocks of tasks and threads, and locks that are not released, with the truth about each; and programs that look like one."""
+"""Deadlocks of tasks and threads, locks that are not released, and programs that look like one."""

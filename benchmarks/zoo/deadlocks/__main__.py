@@ -1,4 +1,4 @@
-"""`make deadlocks`, or in benchmarks/ `python -m zoo.deadlocks`: plays all kinds and controls, and says what was found.
+"""`make deadlocks`, or in benchmarks/ `python -m zoo.deadlocks`: plays all kinds, and says what was found.
 
 0 where all goals are met.
 """
@@ -39,10 +39,7 @@ async def _play(kinds: Sequence[Scenario], stage: Stage) -> list[Verdict]:
 def _row(verdict: Verdict) -> str:
     kind = verdict.kind
     told = "leak" if any(claim.leaked for claim in verdict.claims) else "deadlock" if verdict.claims else "-"
-    if kind.is_control:
-        right = "no" if verdict.claims else "yes"
-    else:
-        right = "yes" if verdict.right else "no"
+    right = "yes" if verdict.right else "no"
     seconds = "" if verdict.seconds is None else f"{verdict.seconds:.1f}"
     notes = []
     if kind.unseen:

@@ -1,4 +1,4 @@
-"""What a program's module says of it. `@deadlock({...})`, `@leak(...)` or `@control` above a function make it a kind."""
+"""The kinds: functions below `@deadlock({...})`, `@leak(...)` or `@control`, which say what is true about them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Scenario:
     has_ended: bool = True
     """The holder."""
     unseen: str = ""
-    """Why it is documented not to be found. Such a kind is played, and counts for nothing but false alarms."""
+    """Why it is documented not to be found. Such a kind is played, and not counted."""
 
     @property
     def is_control(self) -> bool:

@@ -20,13 +20,14 @@ LIMIT_S = 45
 AFTER_S = 2
 """After the first report, another one may come that is wrong."""
 STARTS_S = 60
-_TELLS = re.compile(r"\[loopcanary\].*(?:deadlock|lock not released|circular wait)")
+_TELLS = re.compile(r"\[loopcanary\].*\b(?:deadlock|lock not released|circular wait)\b")
 
 
 class Stage:
     """Where programs play, many at once: they sleep. Few start or are read at once: that needs the CPU."""
 
-    def __init__(self, *, at_once: int, starting: int) -> None:
+    def __init__(self, *, at_once: int, starting: int, limit_s: float = LIMIT_S) -> None:
+        self._limit_s = limit_s
         self._places, self._starting = asyncio.Semaphore(at_once), asyncio.Semaphore(starting)
 
     async def play(self, kind: Scenario) -> Verdict:
@@ -48,14 +49,15 @@ class Stage:
                 raise
         began = time.monotonic()
         try:
-            if not await _until(program, _TELLS, LIMIT_S):
+            if not await _until(program, _TELLS, self._limit_s):
                 return None
             seconds = time.monotonic() - began
             await asyncio.sleep(AFTER_S)
             return seconds
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                program.kill()
+            if program.stderr is not None and not program.stderr.at_eof():
+                with contextlib.suppress(ProcessLookupError):
+                    program.kill()
             await program.communicate()
 
     async def _report(self, folder: str) -> tuple[Claim, ...]:

@@ -11,7 +11,8 @@ from zoo.deadlocks.catalogue import Scenario
 
 GOALS = {"detected": 0.95, "right": 0.95}
 FALSE_ALARMS_MAX = 0
-_THREADS = re.compile(r"(?:A deadlock: |A circular wait: )(.+?) waits? for")
+_THREADS = re.compile(r"(?:A deadlock: )?(.+?) waits? for (?:each other|itself)(?: until a timeout)?\.")
+_OWN = "It is held by this very thread: a deadlock with itself."
 _WAITS = re.compile(r"(.+?) waits (?:in .+ )?for (.+)\.")
 
 
@@ -47,7 +48,9 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """The cycle or the holder; and nothing else was reported."""
+        """The cycle or the holder, and nothing else; of a control, nothing."""
+        if self.kind.is_control:
+            return not self.claims
         return len(self.claims) == 1 and is_true(self.claims[0], self.kind)
 
 
@@ -88,15 +91,16 @@ def sums(verdicts: Sequence[Verdict]) -> Sums:
 def claims(report: Mapping[str, Any]) -> tuple[Claim, ...]:
     """Of the report in JSON: each deadlock, circle of threads and leak."""
     issues = [_of_tasks(issue) for issue in report.get("issues", ())]
-    stalls = [_of_threads(stall["evidence"]) for stall in report["stalls"]]
+    stalls = [_of_threads(stall) for stall in report["stalls"]]
     return tuple(claim for claim in (*issues, *stalls) if claim is not None)
 
 
 def is_true(claim: Claim, kind: Scenario) -> bool:
     """Whether it says what is true about the program."""
     if kind.leaked:
-        return (
-            kind.leaked in claim.leaked and (claim.holder, claim.has_ended) == (kind.holder, kind.has_ended)
+        return kind.leaked in claim.leaked and (claim.holder, claim.has_ended) == (
+            kind.holder,
+            kind.has_ended,
         )
     names, told = list(kind.cycle), [name for name, _ in claim.cycle]
     turns = [names[first:] + names[:first] for first in range(len(names))]
@@ -111,7 +115,10 @@ def _of_tasks(issue: Mapping[str, Any]) -> Claim | None:
     return None
 
 
-def _of_threads(evidence: Sequence[str]) -> Claim | None:
+def _of_threads(stall: Mapping[str, Any]) -> Claim | None:
+    evidence, thread = stall["evidence"], stall["thread"]
+    if _OWN in evidence:
+        return Claim(cycle=((thread, f"the lock that {thread} holds"),))
     circles = [found[1] for text in evidence if (found := _THREADS.match(text))]
     if not circles:
         return None

@@ -37,7 +37,7 @@ async def anyio_transfers():
     await transfers()
 
 
-@deadlock(TRANSFERS)
+@deadlock(dict.fromkeys(TRANSFERS, "Lock"))
 async def anyio_transfers_on_trio():
     """The same on trio."""
     await transfers()
@@ -71,7 +71,7 @@ async def anyio_group_in_the_lock():
     await refreshed()
 
 
-@deadlock(REFRESH)
+@deadlock({"refresh": "the task load", "load": "Lock"})
 async def anyio_group_in_the_lock_on_trio():
     """The same on trio."""
     await refreshed()
@@ -120,7 +120,9 @@ async def anyio_limiter_and_semaphore():
         group.start_soon(limits.backup, name="backup")
 
 
-@deadlock({f"crawl {depth}": f"the task crawl {depth + 1}" for depth in range(2)} | {"crawl 2": "CapacityLimiter"})
+@deadlock(
+    {f"crawl {depth}": f"the task crawl {depth + 1}" for depth in range(2)} | {"crawl 2": "CapacityLimiter"}
+)
 async def anyio_nested_in_a_limiter():
     """A crawler keeps its place while it waits for the pages below: three levels, two places."""
     places = anyio.CapacityLimiter(2)
@@ -135,7 +137,7 @@ async def anyio_nested_in_a_limiter():
         group.start_soon(crawl, 0, name="crawl 0")
 
 
-@deadlock({"ask": "Lock 'log'", "tell": "Condition"})
+@deadlock({"ask": "Lock 'log'", "tell": "Lock"})
 async def anyio_condition():
     """A condition and a lock for the log, in both orders."""
     news, log = anyio.Condition(), anyio.Lock()

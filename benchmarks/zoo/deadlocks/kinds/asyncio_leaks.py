@@ -115,14 +115,15 @@ async def tries_again():
         while True:
             try:
                 await lock.acquire()
-                raise ConnectionError
-            except ConnectionError:
+                await asyncio.open_unix_connection("/nowhere")
+                lock.release()
+            except OSError:
                 await asyncio.sleep(0.1)
 
     await ended(poll(), "poll")
 
 
-@leak("Condition", by="waits")
+@leak("Lock", by="waits")
 async def forgets_a_condition():
     """A consumer has its news, and keeps the lock of the condition."""
 
@@ -139,10 +140,10 @@ async def forgets_a_condition():
                 self.news.notify()
 
     mail = Mail()
-    asyncio.create_task(mail.receive(), name="waits")
+    receiving = asyncio.create_task(mail.receive(), name="waits")
     await asyncio.sleep(0.1)
     await mail.send()
-    await asyncio.sleep(0.1)
+    await receiving
     await mail.send()
 
 
@@ -266,7 +267,7 @@ async def leaves_a_generator():
 @leak("Lock 'slot'", by="request")
 async def is_handed_over_and_lost():
     """A request leaves the release to a task that fails."""
-    slot = asyncio.Lock()
+    slot, background = asyncio.Lock(), set()
 
     async def sends():
         raise ConnectionError
@@ -277,7 +278,7 @@ async def is_handed_over_and_lost():
 
     async def request():
         await slot.acquire()
-        asyncio.create_task(sends_and_releases(), name="background")
+        background.add(asyncio.create_task(sends_and_releases(), name="background"))
 
     await ended(request(), "request")
     await ended(request(), "next request")

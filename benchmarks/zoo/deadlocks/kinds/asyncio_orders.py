@@ -211,7 +211,7 @@ async def a_pool_twice():
     await all_of(job_0=job(pool), job_1=job(pool))
 
 
-@deadlock({"tells": "Condition", "waits": "Lock 'log'"})
+@deadlock({"tells": "Lock", "waits": "Lock 'log'"})
 async def with_a_condition():
     """A condition and a lock for the log, in both orders."""
     news, log = asyncio.Condition(), asyncio.Lock()
@@ -231,7 +231,7 @@ async def with_a_condition():
     await all_of(tells=tells(), waits=waits())
 
 
-@deadlock({"consumer": "Condition", "producer": "Lock 'stats'"})
+@deadlock({"consumer": "Lock", "producer": "Lock 'stats'"})
 async def woken_by_a_condition():
     """A consumer that is woken needs its condition again, and has the lock that the producer wants."""
     news, stats = asyncio.Condition(), asyncio.Lock()
@@ -259,7 +259,7 @@ class Cache:
     async def get(self, key):
         async with self.locks[key]:
             if key not in self.values:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.1)  # renders it
                 self.values[key] = [await self.get(needed) for needed in self.recipes[key]]
             return self.values[key]
 
@@ -273,7 +273,7 @@ async def a_lock_for_each_key():
 
 @deadlock({"start_up": "Lock"})
 async def start_up_awaits_itself():
-    """Services that are made when first asked for: the settings need the database, which needs the settings."""
+    """Services are made when first asked for; the database needs the settings, which need the database."""
     services = Cache({"database": ["settings"], "settings": ["database"]})
     await all_of(start_up=services.get("database"))
 
@@ -356,7 +356,7 @@ async def in_another_threads_loop():
 
 @deadlock({"reader_0": "Lock 'Folder.writing'", "writer": "Lock 'Folder.reading'"})
 async def readers_and_a_writer():
-    """A lock for readers and writers: the last reader and the writer take both of its locks in opposite order."""
+    """A lock for readers and writers: the first reader and a writer take its two locks in opposite order."""
 
     class Folder:
         def __init__(self):
@@ -372,7 +372,7 @@ async def readers_and_a_writer():
         async def write(self):
             async with self.writing:
                 await asyncio.sleep(0.2)
-                async with self.reading:  # waits until nobody reads
+                async with self.reading:
                     pass
 
     folder = Folder()

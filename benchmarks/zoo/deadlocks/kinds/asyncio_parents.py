@@ -207,10 +207,9 @@ async def a_shared_task():
     await spawn(refresh(running), "refresh")
 
 
-NO_LOCK = "no lock of it is seen: a docs/locks.md limit"
-
-
-@deadlock({"flush": "Queue", "writer": "Lock"}, unseen="a queue's join() waits for no task that could be named")
+@deadlock(
+    {"flush": "Queue", "writer": "Lock"}, unseen="a queue's join() waits for no task that could be named"
+)
 async def a_queues_join():
     """A flush waits for a queue in the lock that the queue's worker needs."""
     lock, queue = asyncio.Lock(), asyncio.Queue()

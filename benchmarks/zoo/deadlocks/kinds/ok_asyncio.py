@@ -1,4 +1,4 @@
-"""Programs of asyncio that look like a deadlock or a leak, and are none: each goes on after 40 seconds, or works all the time."""
+"""Programs of asyncio that look like a deadlock or a leak, and are none: they go on, at last after 40 seconds."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ async def a_child_of_the_holder():
 
     async def works():
         async with lock:
-            child = await asyncio.create_subprocess_exec(sys.executable, "-Sc", f"import time; time.sleep({LONG_S})")
+            child = await asyncio.create_subprocess_exec(
+                sys.executable, "-Sc", f"import time; time.sleep({LONG_S})"
+            )
             await child.wait()
 
     await asyncio.gather(works(), works())
@@ -159,7 +161,7 @@ async def a_gate():
 
 @control
 async def a_lock_within_a_time():
-    """A lock is acquired by wait_for, on some versions in a task of its own that ends, and then used for long."""
+    """A lock is acquired by wait_for, which on 3.11 starts a task that ends, and then used for long."""
     lock = asyncio.Lock()
 
     async def works():

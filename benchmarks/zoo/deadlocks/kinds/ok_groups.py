@@ -1,4 +1,4 @@
-"""Programs of anyio and trio that look like a deadlock, and are none; those with `trio` in their names on trio."""
+"""Programs of anyio and trio that look like a deadlock, and are none. Those with `trio` in the name use trio."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import queue
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -31,12 +32,21 @@ def take(first, second):
 async def transfers_of_threads():
     """Two accounts, and a transfer from each to the other, one by the loop and one by a pool."""
     alice, bob = threading.RLock(), threading.RLock()
-    with ThreadPoolExecutor(1, initializer=lambda: setattr(threading.current_thread(), "name", "teller")) as pool:
+    with ThreadPoolExecutor(
+        1, initializer=lambda: setattr(threading.current_thread(), "name", "teller")
+    ) as pool:
         pool.submit(take, bob, alice)
         take(alice, bob)
 
 
-@deadlock({"MainThread": "lock that t1 holds", "t1": "lock that t2 holds", "t2": "lock that t3 holds", "t3": "MainThread"})
+@deadlock(
+    {
+        "MainThread": "lock that t1 holds",
+        "t1": "lock that t2 holds",
+        "t2": "lock that t3 holds",
+        "t3": "MainThread",
+    }
+)
 async def four_threads():
     """Four stages of a pipeline, each with the lock of one and in need of the next one's."""
     locks = [threading.Lock() for _ in range(4)]
@@ -101,9 +111,22 @@ async def a_trio_loop_and_a_thread():
     take(paper, ink)
 
 
-@deadlock({"MainThread": "MainThread"})
+@deadlock({"MainThread": "the lock that MainThread holds"})
 async def a_lock_twice():
-    """A handler enters a plain lock twice."""
+    """A handler calls, in a lock, a function that takes the lock."""
+    lock = threading.Lock()
+
+    def save():
+        with lock:
+            pass
+
+    with lock:
+        save()
+
+
+@deadlock({"MainThread": "the lock that MainThread holds"})
+async def a_lock_twice_by_context_managers():
+    """The same with a context manager of the program's own around the lock."""
     lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -115,11 +138,23 @@ async def a_lock_twice():
         pass
 
 
+@deadlock({"MainThread": "RLock that sender holds", "sender": "RLock that MainThread holds"})
+async def a_circle_with_a_timeout():
+    """A thread gives up after five seconds: a circular wait."""
+    inbox, outbox = threading.RLock(), threading.RLock()
+
+    def send():
+        with outbox:
+            time.sleep(0.2)
+            inbox.acquire(timeout=5)
+
+    start(send, name="sender")
+    take(inbox, outbox)
+
+
 @deadlock({"MainThread": "lock", "worker": "Queue"}, unseen="a queue of threads is waited for, not a thread")
 async def a_queue_of_threads():
     """A thread puts, in a lock, into a full queue that the loop would empty if it had the lock."""
-    import queue  # noqa: PLC0415
-
     items, lock = queue.Queue(1), threading.Lock()
 
     def work():

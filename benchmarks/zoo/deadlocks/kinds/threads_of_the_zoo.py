@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import runpy
-from pathlib import Path
 
 from zoo import catalogue
 from zoo.deadlocks.catalogue import asked, control, deadlock
-
-_HOLDS = "the {} that {} holds"
 
 
 def of_the_zoo(name):

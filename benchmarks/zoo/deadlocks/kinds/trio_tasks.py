@@ -26,10 +26,16 @@ class Bank:
         self.accounts, self.ledger = trio.Lock(), trio.Lock()
 
     async def pay(self):
-        await moves(self.accounts, self.ledger)
+        async with self.accounts:
+            await trio.sleep(0.1)
+            async with self.ledger:
+                pass
 
     async def refund(self):
-        await moves(self.ledger, self.accounts)
+        async with self.ledger:
+            await trio.sleep(0.1)
+            async with self.accounts:
+                pass
 
 
 @deadlock({"pay": "Bank.ledger", "refund": "Bank.accounts"})
@@ -60,7 +66,7 @@ async def trio_limiter():
     await all_of(parse=(moves, cores, output), render=(moves, output, cores))
 
 
-@deadlock({"ask": "Lock 'log'", "tell": "Condition"})
+@deadlock({"ask": "Lock 'log'", "tell": "Lock"})
 async def trio_condition():
     """A condition and a lock for the log, in both orders."""
     news, log = trio.Condition(), trio.Lock()
@@ -80,7 +86,7 @@ async def trio_condition():
     await all_of(ask=(ask,), tell=(tell,))
 
 
-@deadlock({"consumer": "Condition", "producer": "Lock 'stats'"})
+@deadlock({"consumer": "Lock", "producer": "Lock 'stats'"})
 async def trio_woken_by_a_condition():
     """A consumer that is woken needs its condition again, and has the lock that the producer wants."""
     news, stats = trio.Condition(), trio.Lock()
@@ -132,7 +138,9 @@ async def trio_start():
         nursery.start_soon(main, nursery, name="main")
 
 
-@deadlock({f"crawl {depth}": f"the task crawl {depth + 1}" for depth in range(3)} | {"crawl 3": "CapacityLimiter"})
+@deadlock(
+    {f"crawl {depth}": f"the task crawl {depth + 1}" for depth in range(3)} | {"crawl 3": "CapacityLimiter"}
+)
 async def trio_nested_in_a_limiter():
     """A crawler keeps its place while it waits for the pages below: four levels, three places."""
     places = trio.CapacityLimiter(3)
