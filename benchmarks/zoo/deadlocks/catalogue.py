@@ -1,4 +1,4 @@
-"""The kinds: functions below `@deadlock({...})`, `@leak(...)` or `@control`, which say what is true about them."""
+"""The kinds: functions below `@deadlock`, `@leak` or `@control`, which say what is true about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of asyncio that look like a deadlock or a leak, and are none: they go on, at last after 40 seconds."""
+"""Programs of asyncio that look like a deadlock or a leak, and are none: they go on after 40 seconds."""
 
 from __future__ import annotations
 

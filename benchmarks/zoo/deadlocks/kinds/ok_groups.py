@@ -1,4 +1,4 @@
-"""Programs of anyio and trio that look like a deadlock, and are none. Those with `trio` in the name use trio."""
+"""Programs of anyio and trio that look like a deadlock, and are none. Those named `trio` use it."""
 
 from __future__ import annotations
 
