@@ -141,22 +141,36 @@ async def a_bounded_spawn():
         job.add_done_callback(lambda _: permits.release())
 
 
+class Gate:
+    def __init__(self):
+        self.lock = asyncio.Lock()
+
+    async def close(self):
+        await self.lock.acquire()
+
+    async def open(self):
+        await asyncio.sleep(LONG_S)
+        self.lock.release()
+
+    async def passes(self):
+        async with self.lock:
+            pass
+
+
 @control
 async def a_gate():
     """A lock as a gate: closed by one task, opened by another."""
-    gate = asyncio.Lock()
+    gate = Gate()
+    await gate.close()
+    await asyncio.gather(gate.open(), gate.passes())
 
-    async def opens():
-        await asyncio.sleep(LONG_S)
-        gate.release()
 
-    async def closes():
-        await gate.acquire()
-
-    await asyncio.create_task(closes())
-    opening = asyncio.create_task(opens())
-    async with gate:
-        await opening
+@control
+async def a_gate_closed_by_a_task_that_ended():
+    """The same; the task that closed it has ended."""
+    gate = Gate()
+    await asyncio.create_task(gate.close())
+    await asyncio.gather(gate.open(), gate.passes())
 
 
 @control
