@@ -108,7 +108,7 @@ async def workers_without_work():
 
 @control
 async def a_condition_without_news():
-    """Consumers wait for a condition that is told of nothing."""
+    """Consumers wait for a condition that gets no news."""
     condition = asyncio.Condition()
 
     async def waits():
