@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from zoo.deadlocks.catalogue import BEGINS, OF_THREADS, Scenario
@@ -38,41 +39,38 @@ class Stage:
             return Verdict(kind=kind, claims=await self._report(folder), seconds=seconds)
 
     async def _watch(self, kind: Scenario, folder: str) -> float | None:
+        """After how many seconds it was reported. RuntimeError where it failed: that is not being quiet."""
         options = [] if kind.family in OF_THREADS else ["--locks"]
         words = ["run", *options, "--store", f"{folder}/store", "-m", kind.module, kind.name]
-        async with self._starting:
-            program = await _start(*words, folder=folder)
-            try:
-                await _until(program, re.compile(BEGINS), STARTS_S)
-            except BaseException:
-                program.kill()
-                raise
-        began = time.monotonic()
-        try:
-            if not await _until(program, _TELLS, self._limit_s):
-                return None
-            seconds = time.monotonic() - began
-            await asyncio.sleep(AFTER_S)
-            return seconds
-        finally:
-            if program.stderr is not None and not program.stderr.at_eof():
-                with contextlib.suppress(ProcessLookupError):
-                    program.kill()
-            await program.communicate()
+        async with contextlib.AsyncExitStack() as playing:
+            async with self._starting:
+                program = await playing.enter_async_context(_running(*words, folder=folder))
+                if not await _until(program, re.compile(BEGINS), STARTS_S):
+                    raise RuntimeError(f"{kind.name} did not begin")
+            began = time.monotonic()
+            if await _until(program, _TELLS, self._limit_s):
+                seconds = time.monotonic() - began
+                await asyncio.sleep(AFTER_S)
+                return seconds
+            if program.stderr is not None and program.stderr.at_eof() and await program.wait() != 0:
+                raise RuntimeError(f"{kind.name} ended with {program.returncode}")
+            return None
 
     async def _report(self, folder: str) -> tuple[Claim, ...]:
         words = ["report", "--store", f"{folder}/store", "--format", "json", "--limit", "0"]
-        async with self._starting:
-            reading = await _start(*words, folder=folder)
+        async with self._starting, _running(*words, folder=folder) as reading:
             told, errors = await reading.communicate()
-        if reading.returncode not in {0, 1} or b"Traceback" in errors:
-            raise RuntimeError(errors.decode())
-        return claims(json.loads(told)) if told else ()
+        report = json.loads(told or "{}")
+        if not report.get("sessions"):
+            raise RuntimeError(f"nothing is known of the program: {errors.decode()}")
+        return claims(report)
 
 
-async def _start(*words: str, folder: str) -> asyncio.subprocess.Process:
+@contextlib.asynccontextmanager
+async def _running(*words: str, folder: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A command of loopcanary, killed at the end."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
-    return await asyncio.create_subprocess_exec(
+    program = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "loopcanary", *words),
         cwd=folder,
         env=clean | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
@@ -80,6 +78,13 @@ async def _start(*words: str, folder: str) -> asyncio.subprocess.Process:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
+    try:
+        yield program
+    finally:
+        if program.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                program.kill()
+        await program.communicate()
 
 
 async def _until(program: asyncio.subprocess.Process, words: re.Pattern[str], seconds: float) -> bool:
