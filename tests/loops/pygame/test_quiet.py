@@ -72,8 +72,8 @@ pygame.display.flip()
 """,
     "loading in pieces that looks for events": """
 pygame.display.flip()
-for _ in range(30):
-    time.sleep(0.04)
+for _ in range(120):
+    time.sleep(0.01)  # a busy host makes 40 ms a stall
     pygame.event.pump()
 """,
 }
