@@ -305,6 +305,29 @@ def test_a_stall_in_hand_survives_an_interceptor_that_uninstalls(place):
     assert place.culprits() == ["first"]
 
 
+def test_an_interceptor_that_never_ends_holds_up_no_exit(place):
+    program = place.program("""
+        import loopcanary
+        from loopcanary.engine import canary
+        canary._STOP_PATIENCE_S = 0.2
+        both, gone = threading.Event(), threading.Event()
+
+        @loopcanary.on_issue
+        def leave(issue):
+            both.wait()
+            loopcanary.uninstall()  # the other stall comes here in the middle of it
+            gone.set()
+            threading.Event().wait()
+
+        stall("first")
+        stall("second")
+        both.set()
+        gone.wait()
+    """)
+    place.run(program, LOOPCANARY_KEEPER="0")
+    assert place.culprits() == ["first", "second"]
+
+
 @pytest.mark.parametrize("failure", ["RuntimeError", "OSError"])
 def test_an_engine_that_does_not_start(place, failure):
     program = place.program(f"""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _START_PATIENCE_S = 5.0
+_STOP_PATIENCE_S = 10.0
 
 
 def _is_what_run_started() -> bool:
@@ -278,23 +279,31 @@ class Canary:
         """Takes back every patch, ends the threads, stores what is left, removes the flight file. Raises
         nothing. Idempotent."""
         self._notice_fork()
-        with self._lock:
-            # A thread may be on its way to `start`, called by the hook that it took before we took it back.
-            self._is_over = True
-            if self._native is not None:
-                self._native.on_first_lane(None)
-            self._unpatch_loops()
-            connect(None)
-            if self.calls is not None:
-                self.calls.stop()
-            if self._native is not None:
-                self._native.on_errand(None)
-                self._native.start_over()
-            if self.kept is not None and self.kept.owes_verdicts:
-                self.take_over()
-            if self._engine is not None:
-                self._engine.finish()
-            self._engine = self.kept = None
+        # Another thread may be in the middle of this, in an interceptor of the program's that does not end.
+        if not self._lock.acquire(timeout=_STOP_PATIENCE_S):
+            return
+        try:
+            self._stop()
+        finally:
+            self._lock.release()
+
+    def _stop(self) -> None:
+        # A thread may be on its way to `start`, called by the hook that it took before we took it back.
+        self._is_over = True
+        if self._native is not None:
+            self._native.on_first_lane(None)
+        self._unpatch_loops()
+        connect(None)
+        if self.calls is not None:
+            self.calls.stop()
+        if self._native is not None:
+            self._native.on_errand(None)
+            self._native.start_over()
+        if self.kept is not None and self.kept.owes_verdicts:
+            self.take_over()
+        if self._engine is not None:
+            self._engine.finish()
+        self._engine = self.kept = None
 
     def _unpatch_loops(self) -> None:
         for probe in self._probes:
