@@ -133,16 +133,16 @@ static void end_by(int number, siginfo_t *info, void *context)
     }
 }
 
-/* What the program has for it. False: another handler has called ours, which was there before it. */
+/* What the program has for it. False: another handler has called ours, which was there before it. Where the default action is in place,
+ * the kernel has called: once, as the program had asked, or just before ours was taken out. */
 static bool find_programs(int number, struct sigaction *action)
 {
     struct sigaction now;
     sigset_t mask;
     enter(&mask);
     *action = asked[number];
-    const bool once = action->sa_flags & SA_RESETHAND; /* the kernel has done so */
-    const bool by_kernel = kernel(number, NULL, &now) != 0 || is_ours(&now) || (once && is_plain(&now, SIG_DFL));
-    if (by_kernel && once) {
+    const bool by_kernel = kernel(number, NULL, &now) != 0 || is_ours(&now) || is_plain(&now, SIG_DFL);
+    if (by_kernel && (action->sa_flags & SA_RESETHAND)) { /* the kernel has done so */
         asked[number] = (struct sigaction){.sa_handler = SIG_DFL};
     }
     leave(&mask);

@@ -160,6 +160,8 @@ static uint64_t look_at_errands(lc_watchdog *w, uint64_t now_ns)
     return due_ns != 0 && !is_due ? due_ns : LC_NO_DEADLINE;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* Until it is to stop; the last look completes what has ended. */
 static void watch(lc_watchdog *w)
 {
@@ -167,10 +169,9 @@ static void watch(lc_watchdog *w)
         const uint32_t bell_seen = atomic_load_explicit(&w->bell, memory_order_acquire);
         const uint64_t wanted = lc_watchdog_look(w, lc_now_ns());
         lc_kill_signals_look(w);
-        const uint64_t lively = lc_liveness_look(w, lc_now_ns()), due = look_at_errands(w, lc_now_ns());
-        const uint64_t signals = lc_kill_signals_due(lc_now_ns());
-        const uint64_t unasked = lively < due ? (lively < signals ? lively : signals) : (due < signals ? due : signals);
-        const uint64_t deadline = unasked < wanted ? unasked : wanted;
+        uint64_t unasked = earlier(lc_liveness_look(w, lc_now_ns()), look_at_errands(w, lc_now_ns()));
+        unasked = earlier(unasked, lc_kill_signals_due(lc_now_ns()));
+        const uint64_t deadline = earlier(unasked, wanted);
         if (wanted == LC_NO_DEADLINE) {
             count_own_time(w);
             park(w, bell_seen, unasked);

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <ucontext.h>
 
 #if !defined(__SANITIZE_THREAD__) /* which calls handlers later with a context of its own, and makes a fork of vfork */
 static void is_opened_by_a_call(void)
@@ -85,6 +86,23 @@ static void blocks_it(void)
 }
 
 TEST(a_signal_that_the_program_blocks_waits) { CHECK(in_a_child(blocks_it) == WELL); }
+
+static void comes_late(void)
+{
+    struct sigaction ours;
+    siginfo_t info = {.si_signo = SIGTERM, .si_code = SI_USER};
+    ucontext_t context;
+    begin(BIT(SIGTERM));
+    CHECK(sigaction(SIGTERM, NULL, &ours) == 0 && getcontext(&context) == 0);
+    lc_dispositions_end();
+    ours.sa_sigaction(SIGTERM, &info, &context); /* a thread that the kernel has sent there before */
+}
+
+TEST(a_signal_that_comes_as_all_is_given_back_is_not_lost)
+{
+    const int status = in_a_child(comes_late);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
 
 static struct sigaction before_another;
 
