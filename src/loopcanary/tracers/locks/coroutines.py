@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import (
     AsyncGeneratorType,
@@ -21,7 +21,14 @@ from types import (
 )
 from typing import Any
 
-from loopcanary.tracers.locks.primitives import ACQUIRES, Primitive, inside, is_plumbing, is_primitive
+from loopcanary.tracers.locks.primitives import (
+    ACQUIRES,
+    Primitive,
+    inside,
+    is_plumbing,
+    is_primitive,
+    wrappers,
+)
 
 _DEPTH_MAX = 200
 _ATTRIBUTES_MAX = 1_000
@@ -66,8 +73,11 @@ def frames(outermost: Any) -> list[FrameType]:
 def knows(outermost: Any, lock: Any) -> bool:
     """Whether a local of its coroutines is the lock, or an object with the lock as an attribute. Or whatever
     else it is, such as a scope."""
+    around = wrappers()
     return any(
-        one is lock or inside(one) is lock or (type(one) not in _OPAQUE and _has(one, lock))
+        one is lock
+        or (type(one) in around and inside(one) is lock)
+        or (type(one) not in _OPAQUE and _has(one, lock, around))
         for coroutine in coroutines(outermost)
         for one in gc.get_referents(coroutine)
     )
@@ -110,12 +120,12 @@ def held(chain: Sequence[Any], lock: Primitive | None, released: Primitive | Non
     return tuple(found)
 
 
-def _has(one: Any, lock: Any) -> bool:
+def _has(one: Any, lock: Any, around: Mapping[type[Any], str]) -> bool:
     for held in gc.get_referents(one):
-        if held is lock or inside(held) is lock:
+        if held is lock or (type(held) in around and inside(held) is lock):
             return True
         values = held.values() if type(held) is dict and len(held) < _ATTRIBUTES_MAX else ()
-        if any(one is lock or inside(one) is lock for one in values):
+        if any(v is lock or (type(v) in around and inside(v) is lock) for v in values):
             return True
     return False
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import unwrap
@@ -148,11 +149,15 @@ def in_line(lock: Primitive) -> list[Any]:
     return [future for future in futures if not future.done()]
 
 
+def wrappers() -> Mapping[type[Any], str]:
+    """Classes of what anyio has around a lock, each with the attribute that has the lock: those that are
+    loaded by now."""
+    found = ((getattr(sys.modules.get(module), kind, None), name) for module, kind, name in _AROUND)
+    return {kind: name for kind, name in found if kind is not None}
+
+
 def inside(one: Any) -> Any:
     """The lock in what anyio has around it; anything else as it is. Asks nothing of the object itself."""
-    if _anyio.locks or _trio.locks:
-        for module, kind, name in _AROUND:
-            if type(one) is getattr(sys.modules.get(module), kind, None):
-                held = getattr(one, name, None)
-                return one if held is None else inside(held)
-    return one
+    name = wrappers().get(type(one))
+    held = None if name is None else getattr(one, name, None)
+    return one if held is None else inside(held)

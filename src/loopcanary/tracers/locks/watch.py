@@ -153,7 +153,7 @@ class LoopWatch:
         entered = holders_by_block(views)
         yield from self._cycles(views, entered, suspects)
         for queue in suspects:
-            self._leaks(queue, views, entered)
+            yield from self._leaks(queue, views, entered)
             yield
 
     def _cycles(
@@ -202,7 +202,9 @@ class LoopWatch:
         view = None if task is None else views.get(id(task))
         return [] if view is None or view.lock is lock else [id(task)]
 
-    def _leaks(self, queue: Queue, views: dict[int, TaskView], entered: dict[int, list[int]]) -> None:
+    def _leaks(
+        self, queue: Queue, views: dict[int, TaskView], entered: dict[int, list[int]]
+    ) -> Iterator[None]:
         lock, now_ns = queue.lock(), self.now_ns()
         if lock is None or first_in_line(lock) is not queue.first():
             return
@@ -220,25 +222,26 @@ class LoopWatch:
             return
         idle = held_up(views, lambda one: _holders(one, views, entered), [id(view.task) for view in waiters])
         others = [view for task, view in views.items() if task not in idle]
-        if self._is_passed_on(lock, others, has_ended=not alive):
+        if self.tasks.may_release(lock, others):
             return
+        for view in others:
+            if _may_pass_on(view, lock, is_held=bool(alive)):
+                return
+            yield
         note = notes[-1]
-        if not self._is_told(note):
+        is_as_before = first_in_line(lock) is queue.first() and self.notes(lock) == notes
+        if is_as_before and not self._is_told(note):
             self._told[id(note)] = note
             order = {id(mark): place for place, mark in enumerate(in_line(lock))}
             waiters = tuple(sorted(waiters, key=lambda view: order.get(id(view.mark), len(order))))
             self.found.leak(self.tasks.kind, Leak(lock, note, not alive, waiters, waited_ns))
 
-    def _is_passed_on(self, lock: Primitive, others: list[TaskView], *, has_ended: bool) -> bool:
-        """Whether something else may release it: a timer, the end of a task, or a task that knows it; of a
-        lock whose holder has ended only one whose code releases something. `others`: tasks that do not wait
-        for it."""
-        if self.tasks.may_release(lock, others):
-            return True
-        is_certain = has_ended and is_lock(lock)
-        return any(
-            knows(view.coroutine, lock) and (not is_certain or may_release(view.coroutine)) for view in others
-        )
+
+def _may_pass_on(other: TaskView, lock: Primitive, *, is_held: bool) -> bool:
+    """Whether a task that does not wait for the lock may release it: it knows it; of a lock whose holder has
+    ended only one whose code releases something."""
+    is_certain = not is_held and is_lock(lock)
+    return knows(other.coroutine, lock) and (not is_certain or may_release(other.coroutine))
 
 
 def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, list[int]]) -> list[int]:
