@@ -63,7 +63,7 @@ def cpu_s(work: Callable[[], Coroutine[Any, Any, None]]) -> float:
 
 def ratio(work: Callable[[Kind], Coroutine[Any, Any, None]], kind: Kind) -> Ratio:
     """With the hooks by without."""
-    hooks = LockHooks(lambda _: None, print)
+    hooks = LockHooks(lambda _: None, print, lambda _: None)
     pairs = []
     for _ in range(PAIRS):
         without = cpu_s(lambda: work(kind))

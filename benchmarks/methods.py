@@ -26,6 +26,8 @@ BUDGETS = (
     {"viztracer": 0.6, "cProfile": None}
     if sys.version_info < (3, 12)
     else {"viztracer": 0.45, "cProfile": 0.4}
+    if sys.version_info < (3, 15)
+    else {"viztracer": 0.4, "cProfile": 0.35}
 )
 """At most so much of theirs; None: no budget."""
 CHILD = """

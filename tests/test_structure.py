@@ -73,8 +73,8 @@ FOLDERS: dict[str, int] = {}
 LONG_FILES: dict[str, int] = {}
 LONG_FUNCTIONS: dict[str, int] = {}
 WIDE_CLASSES = {
-    "Top": 18,
-    "_Pages": 19,
+    "Top": 19,
+    "_Pages": 20,
 }
 SHARED_NAMES = {"Clock"}
 """`Clock`: pygame's own, which ours stands for."""

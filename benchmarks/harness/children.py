@@ -156,14 +156,15 @@ def alternate(
 # ---- in the child ----------------------------------------------------------------------------
 
 
-def start_watching() -> Any:
-    """In the child: pins it, and installs loopcanary where it was asked for. The canary, or None."""
+def start_watching(**settings: Any) -> Any:
+    """In the child: pins it, and installs loopcanary with these settings, where it was asked for. The canary,
+    if any."""
     os.sched_setaffinity(0, {PROGRAM_CPU})
     for name in os.environ[_SAME_MODULES].split():
         importlib.import_module(name)
     import loopcanary
 
-    canary = loopcanary.install() if os.environ[_WATCHED] == "1" else None
+    canary = loopcanary.install(**settings) if os.environ[_WATCHED] == "1" else None
     gc.collect()
     gc.freeze()  # full collections then cost the same, however much was there before the work
     return canary

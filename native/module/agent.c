@@ -301,6 +301,15 @@ PyObject *lc_stalls_ended(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
     return PyLong_FromUnsignedLongLong(lc_agent_stalls());
 }
 
+void lc_agent_tell(void)
+{
+    if (lc_storing_begin(lc_the_agent.generation) && lc_the_agent.running) {
+        lc_bell_ring(&lc_the_agent.watchdog.news);
+        lc_watchdog_call_keeper(&lc_the_agent.watchdog);
+    }
+    lc_storing_end();
+}
+
 int lc_agent_ring_keeper(uint64_t deadline_ns)
 {
     lc_agent *agent = &lc_the_agent;

@@ -73,6 +73,8 @@ uint64_t lc_agent_lanes_used(void);
 /* Stalls that have ended, those too that the watchdog has still to see; 0 as above. */
 uint64_t lc_agent_stalls(void);
 PyObject *lc_stalls_ended(PyObject *module, PyObject *unused); /* the same for Python */
+/* Something was noted beside the flight file: wakes the drain, or has the keeper called. Any thread, with the GIL or without. */
+void lc_agent_tell(void);
 /* Rings the keeper's bell: 0; or an errno (courier.h); ESRCH: the engine does not run. */
 int lc_agent_ring_keeper(uint64_t deadline_ns);
 

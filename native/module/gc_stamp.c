@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/start/start.h"
 #include "module/thread_lane.h"
 
 static uint64_t number_in(PyObject *info, const char *key)
@@ -69,6 +70,7 @@ static void stamp_end(lc_flight *flight, PyObject *info)
     if (lane != NULL) {
         LC_ADD(lane->gc_ns, took_ns);
     }
+    lc_start_collected(took_ns);
     lc_flight_count(flight, LC_COUNTER_gc_collections, 1);
     LC_RELEASE(header->gc_epoch, LC_LOAD(header->gc_epoch) + 1u);
 }

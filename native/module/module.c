@@ -23,6 +23,7 @@
 #include "probes/hooks/loop_hooks.h"
 #include "module/other_process.h"
 #include "probes/methods/tracer.h"
+#include "probes/orders/held.h"
 #include "probes/hooks/patched_function.h"
 #include "probes/qt/loop.h"
 #include "probes/qt/trace.h"
@@ -59,8 +60,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
         .sample_interval_ns = interval,
         .tick_ns = lc_watchdog_tick_ns(threshold, delay),
         .park_ns = 1000000000u,
-        .hang_ns = hang,
-        .anr_ns = anr,
+        .hang_ns = hang, .anr_ns = anr,
         .stalls_per_minute = per_minute,
         .notify_socket = notify_socket,
         .feed_ns = feed, .exit_hung_ns = exit_hung, .signals = signals,
@@ -373,7 +373,7 @@ static int fill(PyObject *module)
     lc_clock_choose(); /* and the first pairing of the clocks */
     int (*const add[])(PyObject *) = {lc_turn_select_add,   lc_loop_hooks_add,    lc_trio_run_add,
                                       lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add,
-                                      lc_keeper_page_add,     lc_keeper_line_add,    lc_calls_add,          lc_start_add};
+                                      lc_keeper_page_add,   lc_keeper_line_add,   lc_calls_add,    lc_start_add, lc_orders_add};
     int failed = 0;
     for (size_t i = 0; failed == 0 && i < sizeof add / sizeof *add; i++) {
         failed = add[i](module);

@@ -6,6 +6,7 @@
 
 #include "core/lane/lane_reading.h"
 #include "core/lane/long_work.h"
+#include "core/signals/fault_stack.h"
 #include "probes/hooks/raised.h"
 #include "probes/methods/tracer.h"
 
@@ -256,6 +257,7 @@ lc_lane *lc_thread_lane_open(const char *loop_kind)
     }
     LC_RELEASE(lane->state, LC_LANE_ACTIVE);
     lc_own_lane.lane = lane;
+    lc_fault_stack_give(); /* it may have been started by others, or before us */
     lc_calls_thread_is_watched();
     return lane;
 }

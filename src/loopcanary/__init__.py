@@ -89,9 +89,11 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
             _tell_children(_canary)
             _canary.begun_ns = _begun_ns
         # A child process starts its engine when it runs a loop. The program itself starts it now, before any
-        # of its own code has run; so does one whose start is recorded, or that a service manager watches.
+        # of its own code has run; so does one whose start is recorded, whose crashes are noted, or that a
+        # service manager watches.
         is_by_run = _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid())
-        is_first = is_by_run or _canary.config.startup or _feeds_manager(_canary)
+        is_noted = _canary.config.startup or _canary.config.notes_crashes
+        is_first = is_by_run or is_noted or _feeds_manager(_canary)
         if not _from_startup or is_first:
             _canary.start()
         _canary.arm()

@@ -305,11 +305,22 @@ _KINDS: dict[str, Any] = {
         identity="loopcanary.tracers.locks.fitting:leak_identity",
         fitted="loopcanary.assembly.tracing.locks:fitted_leak",
     ),
+    "lock-order": Kind(
+        "loopcanary.model.issues.lock_orders:LockOrder",
+        words="lock order",
+        list_words="lock orders",
+        notice="loopcanary.words.locks:order_notice",
+        evidence="loopcanary.words.locks:of_order",
+        why=f"{_R}.lock_orders:why",
+        parts=f"{_R}.lock_orders:parts",
+        title="loopcanary.words.locks:order_words",
+        identity="loopcanary.tracers.orders.fitting:identity",
+        fitted="loopcanary.assembly.tracing.orders:fitted",
+    ),
     "finding": Kind(
         "loopcanary.model:ImportedFinding",
         words="finding",
         list_words="findings",
-        lead=f"{_R}.findings:lead",
         why=f"{_R}.findings:why",
         evidence="loopcanary.words.findings:of_finding",
         figures=f"{_R}.findings:figures",
@@ -333,7 +344,7 @@ _KINDS: dict[str, Any] = {
 _CAUSES: dict[str, Any] = {
     name: f"loopcanary.diagnosis.causes.{name}:find_{name}"
     for name in (  # in the order in which they are asked: diagnosis.causes says why
-        *("host", "garbage", "burst", "own", "gil", "imports", "dns", "terminal", "child"),
+        *("crash", "host", "garbage", "burst", "own", "gil", "imports", "dns", "terminal", "child"),
         *("sleep", "lock", "network", "disk", "native", "compute", "unknown"),
     )
 }
@@ -353,15 +364,7 @@ _REPORTERS: dict[str, Any] = {
 _EXPORTERS: dict[str, Any] = {
     name: f"loopcanary.exporters.as_{name}:FORMAT"
     for name in (
-        "perfetto",
-        "chrome",
-        "firefox",
-        "speedscope",
-        "pprof",
-        "collapsed",
-        "csv",
-        "jsonl",
-        "matrix",
+        *("perfetto", "chrome", "firefox", "speedscope", "pprof", "collapsed", "csv", "jsonl", "matrix"),
     )
 }
 

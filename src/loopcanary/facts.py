@@ -133,6 +133,14 @@ def cgroup_limits(root: str = "/") -> tuple[int | None, float | None]:
     return min(memory, default=None), min(cores, default=None)
 
 
+def is_unfrozen() -> bool:
+    """Whether Python reads modules of its own from files that it could have had frozen: by
+    `-X frozen_modules=off`, in a build tree. A program that was packed as one file has no choice."""
+    import _imp  # of the interpreter itself
+
+    return not (hasattr(sys, "frozen") or _imp.is_frozen("os"))
+
+
 def is_short_of_descriptors() -> bool:
     """Whether the process has nearly all that it may have: then none of ours may come, nor go, so that the
     program gets as many as without us. False where the system does not say (Linux before 6.2)."""

@@ -157,10 +157,11 @@ def test_programs_that_spin_and_programs_that_wait(tmp_path, body, name):
     watched.run("-c", PROGRAM.format(body=body))
     report = watched.report()
     (session,) = report["sessions"]
+    found = [one for one in report["issues"] if one["kind"] != "startup"]
     if name is None:
-        assert (report["issues"], session["idle"]) == ([], [])
+        assert (found, session["idle"]) == ([], [])
         return
-    (issue,) = report["issues"]
+    (issue,) = found
     assert (issue["kind"], issue["handler"], issue["loop"]) == ("idle", name, "asyncio")
     assert issue["runs"] >= 1_000
     assert issue["duration_ms"] > 1_000

@@ -51,6 +51,15 @@ ready()
 threads[0].join()
 """
 
+DEADLOCK_OF_MANAGERS = f"""
+import contextlib
+@contextlib.contextmanager
+def holding(lock):
+    with lock:
+        yield
+{DEADLOCK.replace("with a:", "with holding(a):")}
+"""
+
 CIRCLE_WITH_A_TIMEOUT = DEADLOCK.replace("with b:\n            pass", "b.acquire(timeout=3600)")
 
 IDLE_LOOP = """

@@ -65,6 +65,7 @@ WITHOUT_A_CALL = {
     Cause.IMPORT: "when the program starts",
     Cause.BURST: "a semaphore",
     Cause.HOST: "not at fault",
+    Cause.CRASH: "its stack in the core",
 }
 
 

@@ -34,7 +34,7 @@ _DROP = """
                 before, gives_up = samples(), time.monotonic() + 60
                 is_held.set()
                 time.sleep(0.3)
-                while samples() == before and time.monotonic() < gives_up:
+                while samples() < before + 5 and time.monotonic() < gives_up:
                     time.sleep(0.05)
 
         async def main():

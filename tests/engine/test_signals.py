@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 import pytest
@@ -30,10 +31,13 @@ SENT = """
         other.stdin.write(f"{os.getpid()}\\n")
         other.stdin.flush()
 
+    # Compiled before: faulthandler may crash where the signal comes in the middle of Python code.
+    endless = re.compile(r"(a+)+$")
+
     def hang():
         time.sleep(0.5)
         told(killer)
-        re.match(r"(a+)+$", "a" * 60 + "b")  # holds the GIL for longer than anybody waits
+        endless.match("a" * 60 + "b")  # holds the GIL for longer than anybody waits
 
     async def main():
         await asyncio.sleep(0)
@@ -108,6 +112,79 @@ def test_what_a_handler_took_came_before_the_end(place: Place):
     assert by.signal is None
     assert by.reason is not None
     assert by.reason.startswith("SIGTERM came before, from ")
+
+
+@pytest.mark.parametrize("keeper", ["0", "1"], ids=["in process", "keeper"])
+def test_a_stall_that_a_handler_ends_says_who_sent_the_signal(place: Place, keeper: str):
+    """As gunicorn's sync workers do: their handler exits."""
+    rest = """
+    signal.signal(signal.SIGABRT, lambda *_: sys.exit(3))
+    killer = sender(signal.SIGABRT)
+
+    def hang():
+        time.sleep(0.5)  # a stall, by the time that the signal comes
+        told(killer)
+        time.sleep(60)  # until the handler ends it
+
+    asyncio.run(main())
+    """
+    place.run(place.program(SENT + rest), status=3, LOOPCANARY_SIGNALS="abrt", LOOPCANARY_KEEPER=keeper)
+    (stall,) = [one for one in place.stalls() if one.duration_ns >= 500_000_000]
+    assert stall.state is StallState.ENDED
+    assert stall.killed_by is not None
+    assert stall.killed_by.signal is None
+    assert stall.killed_by.reason is not None
+    said = r"SIGABRT came [0-9.]+ (ms|us|s) before its end, from .*import os, sys"
+    assert re.match(said, stall.killed_by.reason, re.DOTALL)
+
+
+FAULT = """
+    import ctypes, signal
+    {before}
+
+    def crash():
+        {first}
+        ctypes.string_at(1)
+
+    async def main():
+        threading.Thread(target=threading.Event().wait, name="other", daemon=True).start()
+        asyncio.get_running_loop().call_soon(crash)
+        await asyncio.sleep(60)
+
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("keeper", ["0", "1"], ids=["in process", "keeper"])
+@pytest.mark.parametrize(
+    "before", ["", "import faulthandler; faulthandler.enable()"], ids=["nothing for it", "a crash reporter"]
+)
+def test_a_fault_leaves_its_line_and_all_threads(place: Place, keeper: str, before: str):
+    """It comes in no stall: the callback has just begun."""
+    done = place.run(
+        place.program(FAULT.format(before=before, first="")),
+        status=-signal.SIGSEGV,
+        LOOPCANARY_SIGNALS="segv",
+        LOOPCANARY_KEEPER=keeper,
+    )
+    assert ("Segmentation fault" in done.stderr) == bool(before)
+    stall, by = killed(place)
+    assert by.signal == "SIGSEGV"
+    assert by.reason == f"a fault of the program itself, in thread {stall.pid}"
+    assert stall.culprit is not None
+    assert (stall.culprit.function, stall.culprit.source) == ("crash", "ctypes.string_at(1)")
+    assert {"MainThread", "other"} <= {one.name for one in stall.threads}
+
+
+def test_a_fault_after_long_work_leaves_its_own_line(place: Place):
+    first = "any(time.monotonic() > end for end in [time.monotonic() + 0.3] * 10**9)"
+    place.run(
+        place.program(FAULT.format(before="", first=first)), status=-signal.SIGSEGV, LOOPCANARY_SIGNALS="segv"
+    )
+    stall, _ = killed(place)
+    assert stall.duration_ns > 250_000_000
+    assert stall.culprit is not None
+    assert stall.culprit.source == "ctypes.string_at(1)"
 
 
 AS_WITHOUT = """

@@ -8,10 +8,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from tests.store.samples import session
 
 from loopcanary.assembly.doctor.programs import program_facts
+from loopcanary.assembly.tracing.asking import TracersSeen, tracers_of
+from loopcanary.cli.tools import page_tools
+from loopcanary.cli.top_pages import LivePages
+from loopcanary.model import SessionEnd
+from loopcanary.model.figures.tracers import TracerStep
+from loopcanary.top.rows import State
 
 from .watching import GIVES_UP_S, Place
 
@@ -218,6 +227,34 @@ def test_a_command_stops_and_starts_tracers(place: Place):
         assert ask("tracers", "{pid}", "--stop", "nobody").stderr == (
             "loopcanary: tracer nobody: there is no such tracer here, but own, broken, locks, methods\n"
         )
+
+
+@pytest.mark.native
+def test_the_live_screen_and_a_page_switch_them(place: Place):
+    with asked(place) as ask:
+        pid = int(ask("tracers", "{pid}").args[4])
+        seen = tracers_of(pid, {}, GIVES_UP_S)
+        assert isinstance(seen, TracersSeen)
+        running = session(id=seen.session, pid=pid, end=SessionEnd.RUNNING)
+        row: Any = SimpleNamespace(pid=pid, is_near=True, state=State.BUSY, session=running)
+        screen, page = LivePages(), page_tools()
+        _, switches = screen.tracers(row)
+        lines, _ = screen.tracers(row, switches[2])
+        assert [line.plain.partition(";")[0] for line in lines] == [
+            "1  own: started",
+            "2  broken: stopped, it failed: OSError: no room",
+            "3  locks: stopped",
+            "4  methods: started",
+        ]
+        lines, _ = screen.tracers(row, switches[1])
+        assert lines[-1].plain == "broken: it has failed, and is switched off"
+        assert page.switch(running, TracerStep.START, "locks") is None
+        found = page.tracers(running)
+        assert found is not None
+        assert [one.state.value for one in found] == ["started", "stopped", "started", "started"]
+        another = session(id="another", pid=pid, end=SessionEnd.RUNNING)
+        assert page.tracers(another) is None
+        assert page.switch(another, TracerStep.STOP, "own") == f"process {pid} is another one by now"
 
 
 @pytest.mark.native

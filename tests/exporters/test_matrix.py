@@ -15,6 +15,7 @@ from tests.store.samples import STALL
 
 from loopcanary.exporters.as_matrix import DISPATCH, FORMAT, MatrixRow, stack_key, stack_text, trimmed
 from loopcanary.exporters.source import Exported
+from loopcanary.flight.beside.calls import AT_NO_WORK
 from loopcanary.model import StackFrame
 from loopcanary.model.calls import TracedCall, TracedCalls
 
@@ -76,7 +77,7 @@ def exported(words: list[Word]) -> tuple[list[MatrixRow], str, str]:
     def read(first: int, count: int) -> bytes:
         return struct.pack(f"<{count}Q", *packed[first : first + count])
 
-    rows, *_ = native.call_tree(read, 0, len(packed), True, b"", 0, (begin, end), 1 << 16)
+    rows, *_ = native.call_tree(read, 0, len(packed), True, b"", 0, (begin, end), 1 << 16, AT_NO_WORK)
     depths: list[int] = []
     calls = []
     for parent, number, count, total, own, _ in in_depth_first_order(rows):

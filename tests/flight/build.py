@@ -60,7 +60,11 @@ HOST_BITS = {
     "policy": 512,
     "cores": 512,
 }
-_KIND = {StallScope.CALLBACK: EndedKind.CALLBACK, StallScope.TURN: EndedKind.TURN}
+_KIND = {
+    StallScope.CALLBACK: EndedKind.CALLBACK,
+    StallScope.TURN: EndedKind.TURN,
+    StallScope.THREAD: EndedKind.FAULT,
+}
 
 
 class FlightBuilder:

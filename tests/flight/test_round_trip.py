@@ -231,6 +231,7 @@ def test_a_lane_tells_its_sums():
             run_queue_ns=5,
             histogram=((1 << 10, 7), ((1 << 11) + (1 << 7), 3)),
             busy_since_ns=12_000,
+            turned_ns=12_000,
         )
     ]
 
@@ -410,6 +411,19 @@ def test_a_turn_takes_every_sample_between_its_begin_and_end():
 
     assert [(s.at_ns - BEGIN) // MS for s in evidence.samples] == [20, 30]
     assert evidence.scope is StallScope.TURN
+
+
+def test_a_fault_in_no_turn_is_no_stall_of_a_process_that_lives():
+    flight = FlightBuilder()
+    told = turn(scope=StallScope.THREAD, loop_kind="thread", end_ns=None)
+    slot = flight.add_stall(told, lane=layout.LANE_COUNT)
+    file = read(flight)
+
+    assert file.slot_evidence(slot, include_open=True) is None
+    assert (file.stalls(), file.glances().look()[1], file.glances().marks()) == ([], (), [])
+    [(_, fault)] = file.stalls(faults=True)
+    assert (fault.scope, fault.tid, fault.end_ns) == (StallScope.THREAD, told.tid, None)
+    assert len(fault.samples) == len(told.samples)
 
 
 def test_samples_are_in_order_and_none_twice():

@@ -46,8 +46,8 @@ def test_what_a_killed_program_leaves_is_stored_at_once(start: Start, store: Pat
     program.kill()
     line = line_of(keeper)
     assert line.startswith(f"hanging.py (pid {program.pid}) was killed: 1 stall, ")
-    [stall] = stored(store)
-    assert (stall.state, stall.pid) == (StallState.KILLED, program.pid)
+    [stall] = [one for one in stored(store) if one.state is StallState.KILLED]  # a busy machine has more
+    assert stall.pid == program.pid
     assert (flight_files(store), memory.exists()) == ([], False)
     opened = open_store(store)
     [session] = opened.reader.sessions(IssueQuery())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 
 def group(library):
     """A task group or nursery."""
@@ -127,7 +129,42 @@ async def starts_a_task_that_needs_the_lock(library):
         await tasks.start(child, name="child")
 
 
-PARENTS = (a_group_in_the_lock, starts_a_task_that_needs_the_lock)
+async def is_left_while_a_start_is_pending(library):
+    lock = library.Lock()
+
+    async def child(*, task_status):
+        async with lock:
+            task_status.started()
+
+    async with group(library) as outer, lock, group(library) as tasks:
+        outer.start_soon(partial(tasks.start, child, name="child"))
+        await library.sleep(0.1)
+
+
+PARENTS = (a_group_in_the_lock, starts_a_task_that_needs_the_lock, is_left_while_a_start_is_pending)
+
+
+async def in_the_lock_of_a_child(library, wait):
+    """Of anyio only. `wait`: what is awaited, of the child's handle."""
+    lock = library.Lock()
+
+    async def child():
+        async with lock:
+            pass
+
+    async with group(library) as tasks, lock:
+        await wait(tasks.create_task(child(), name="child"))
+
+
+async def waits_for_a_handle(library):
+    await in_the_lock_of_a_child(library, lambda handle: handle)
+
+
+async def waits_for_the_end_of_a_handle(library):
+    await in_the_lock_of_a_child(library, lambda handle: handle.wait())
+
+
+HANDLES = (waits_for_a_handle, waits_for_the_end_of_a_handle)
 
 
 async def nested_in_a_limiter(library):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
@@ -58,6 +59,33 @@ class Desk:
 
 def reported(story: Story, seconds: float = 60, *, started: Callable[[LockTracer], object] = id) -> list[Any]:
     """The issues of a story that has this long. `started` gets the tracer."""
+
+    async def main() -> None:
+        task = asyncio.create_task(_run(story), name="main")
+        await asyncio.sleep(seconds)
+        with contextlib.suppress(RecursionError):
+            task.cancel()
+
+    return _watched(lambda loop: loop.run_until_complete(main()), started)
+
+
+def reported_of_main(story: Story, seconds: float = 200) -> list[Any]:
+    """As `reported`, where the story is the loop's main task, as that of `asyncio.run`."""
+
+    def run(loop: Any) -> None:
+        loop.call_later(seconds, loop.stop)
+        with (
+            contextlib.suppress(
+                RuntimeError, asyncio.CancelledError
+            ),  # it is stopped before the task is complete
+            asyncio.Runner(loop_factory=lambda: loop) as runner,
+        ):
+            runner.run(story())
+
+    return _watched(run)
+
+
+def _watched(run: Callable[[Any], object], started: Callable[[LockTracer], object] = id) -> list[Any]:
     desk, loop = Desk(), VirtualLoop()
     tracer = LockTracer(
         lambda file: file.startswith(_HERE), ImportWatch, now_ns=lambda: int(loop.time() * 1e9)
@@ -66,20 +94,19 @@ def reported(story: Story, seconds: float = 60, *, started: Callable[[LockTracer
     tracer.start()
     started(tracer)
 
-    async def main() -> None:
-        task = asyncio.create_task(_run(story), name="main")
-        await asyncio.sleep(seconds)
-        task.cancel()
-
     try:
-        loop.run_until_complete(main())
+        run(loop)
+        if loop.is_closed():
+            return desk.issues
         for task in asyncio.all_tasks(loop):
-            task.cancel()
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            with contextlib.suppress(RecursionError):  # they wait for each other
+                task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
     finally:
         tracer.stop()
         loop.close()
-    assert desk.errors == []
+        assert desk.errors == []
     return desk.issues
 
 

@@ -15,7 +15,7 @@ from anyio._backends import _asyncio as backend
 
 from loopcanary.tracers.locks.hooks import LockHooks
 
-from .group_stories import CIRCLES, PARENTS, QUIET, both, moves, nested_in_a_limiter, opposite_order
+from .group_stories import CIRCLES, HANDLES, PARENTS, QUIET, both, moves, nested_in_a_limiter, opposite_order
 from .stories import reported, told_with
 
 OF_THE_MODULE = anyio.Lock(), anyio.Lock()
@@ -90,7 +90,7 @@ async def a_group_in_a_lock_of_the_module():
         group.start_soon(moves, anyio, OF_THE_MODULE[1], anyio.Lock(), name="child")
 
 
-@pytest.mark.parametrize("story", [*told_with(anyio, PARENTS), a_group_in_a_lock_of_the_module])
+@pytest.mark.parametrize("story", [*told_with(anyio, (*PARENTS, *HANDLES)), a_group_in_a_lock_of_the_module])
 def test_a_group_that_needs_the_lock_around_it(story):
     (issue,) = reported(story)
     waits = {wait.task: (wait.waits_for, wait.holds) for wait in issue.cycle}
@@ -337,6 +337,6 @@ def test_a_version_without_locks_of_its_backend_is_left_alone():
     class Backend:
         """As of anyio 4.4."""
 
-    hooks = LockHooks(print, print)
+    hooks = LockHooks(print, print, print)
     hooks.put_in_anyio(Backend)
     hooks.take_out()

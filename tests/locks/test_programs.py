@@ -50,7 +50,8 @@ def test_a_deadlock_is_reported_and_outlives_its_program(tmp_path, engine):
         )
         return done.stdout
 
-    (issue,) = json.loads(asked("report", "--format", "json"))["issues"]
+    found = json.loads(asked("report", "--format", "json"))["issues"]
+    (issue,) = (one for one in found if one["kind"] != "startup")
     told = "pay holds Lock 'Bank.accounts' and waits for Lock 'Bank.ledger'"
     assert all(
         told in " ".join(asked("show", issue["id"], "--format", form).split())

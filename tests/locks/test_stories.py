@@ -103,7 +103,8 @@ async def in_an_exit_stack():
     await ends(spawn(works(one, other), "a"), spawn(works(other, one), "b"))
 
 
-async def a_child_needs_the_parents_lock():
+async def by_the_child(wait):
+    """A task waits, in this way, for one that needs its lock."""
     lock = asyncio.Lock()
 
     async def child():
@@ -112,9 +113,17 @@ async def a_child_needs_the_parents_lock():
 
     async def parent():
         async with lock:
-            await spawn(child(), "child")
+            await wait(spawn(child(), "child"))
 
     await spawn(parent(), "parent")
+
+
+async def wait_for_it(child):
+    await child
+
+
+async def a_child_needs_the_parents_lock():
+    await by_the_child(wait_for_it)
 
 
 async def a_group_needs_the_parents_lock():
@@ -132,20 +141,27 @@ async def a_group_needs_the_parents_lock():
 
 
 async def gather_inside_the_lock():
-    lock = asyncio.Lock()
-
-    async def child():
-        async with lock:
-            pass
-
-    async def parent():
-        async with lock:
-            await asyncio.gather(spawn(child(), "child"), asyncio.sleep(1))
-
-    await spawn(parent(), "parent")
+    await by_the_child(lambda child: asyncio.gather(child, asyncio.sleep(1)))
 
 
 async def wait_inside_the_lock():
+    await by_the_child(lambda child: asyncio.wait([child]))
+
+
+async def shields_inside_the_lock():
+    await by_the_child(lambda child: asyncio.shield(asyncio.shield(asyncio.gather(child))))
+
+
+async def takes_what_completes_inside_the_lock():
+    async def wait(child):
+        for done in asyncio.as_completed([child, spawn(asyncio.sleep(0.1), "other")]):
+            await done
+
+    await by_the_child(wait)
+
+
+async def another_takes_what_completes():
+    """Not a deadlock: it waits for other tasks, in the middle of taking those that need its lock."""
     lock = asyncio.Lock()
 
     async def child():
@@ -154,9 +170,17 @@ async def wait_inside_the_lock():
 
     async def parent():
         async with lock:
-            await asyncio.wait([spawn(child(), "child")])
+            for outer in asyncio.as_completed([spawn(asyncio.sleep(0), "quick"), spawn(child(), "child")]):
+                await outer
+                for inner in asyncio.as_completed([asyncio.sleep(4), asyncio.sleep(4.1)]):
+                    await inner
+                break
 
-    await spawn(parent(), "parent")
+    await ends(spawn(parent(), "parent"))
+
+
+async def takes_what_completes_first_of_one():
+    await by_the_child(lambda child: asyncio.wait([child], return_when=asyncio.FIRST_COMPLETED))
 
 
 class Odd(type):
@@ -200,6 +224,71 @@ async def a_conditions_lock():
     await ends(spawn(tells(), "tells"), spawn(waits(), "waits"))
 
 
+async def await_each_other():
+    tasks = {}
+
+    async def waits_for(name):
+        await asyncio.sleep(0.1)
+        await tasks[name]
+
+    for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
+        tasks[name] = spawn(waits_for(other), name)
+    await asyncio.sleep(1_000)
+
+
+async def gathers_itself():
+    async def gathers():
+        await asyncio.sleep(0.1)
+        await asyncio.gather(*tasks)
+
+    tasks = [spawn(gathers(), "gathers"), spawn(asyncio.sleep(1), "other")]
+    await asyncio.sleep(1_000)
+
+
+async def a_group_whose_child_awaits_its_parent():
+    async def parent():
+        async with asyncio.TaskGroup() as group:
+            group.create_task(child(), name="child")
+
+    async def child():
+        await asyncio.shield(parents[0])
+
+    parents = [spawn(parent(), "parent")]
+    await asyncio.sleep(1_000)
+
+
+@pytest.mark.parametrize(
+    ("story", "tasks", "waits"),
+    [
+        (await_each_other, ["a", "b", "c"], "the task b"),
+        (gathers_itself, ["gathers"], "itself"),
+        (a_group_whose_child_awaits_its_parent, ["child", "parent"], "the task parent"),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_circle_without_a_lock_is_found_once(story, tasks, waits):
+    assert reported(story, 29) == []
+    (issue,) = reported(story, 200)
+    assert [wait.task for wait in issue.cycle] == tasks
+    assert (issue.cycle[0].waits_for, issue.is_lost) == (waits, False)
+    assert issue.duration_ns >= 30e9
+
+
+async def await_each_other_for_a_while():
+    tasks = []
+
+    async def waits_for(index):
+        await asyncio.sleep(0.1)
+        await asyncio.wait_for(asyncio.shield(tasks[index]), 40)
+
+    tasks += spawn(waits_for(1), "a"), spawn(waits_for(0), "b")
+    await ends(*tasks)
+
+
+def test_a_circle_that_a_timeout_breaks_soon_is_not_reported():
+    assert reported(await_each_other_for_a_while, 200) == []
+
+
 @pytest.mark.parametrize(
     ("story", "tasks"),
     [
@@ -213,6 +302,9 @@ async def a_conditions_lock():
         (a_group_needs_the_parents_lock, ["child", "parent"]),
         (gather_inside_the_lock, ["child", "parent"]),
         (wait_inside_the_lock, ["child", "parent"]),
+        (shields_inside_the_lock, ["child", "parent"]),
+        (takes_what_completes_inside_the_lock, ["child", "parent"]),
+        (takes_what_completes_first_of_one, ["child", "parent"]),
         (semaphores, ["a", "b"]),
         (beside_an_odd_object, ["pay", "refund"]),
         (a_conditions_lock, ["tells", "waits"]),
@@ -590,6 +682,7 @@ async def short_waits():
         acquired_within_a_time,
         a_lock_without_waiters,
         short_waits,
+        another_takes_what_completes,
     ],
 )
 def test_what_gets_on_is_not_reported(story):

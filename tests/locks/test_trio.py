@@ -14,7 +14,7 @@ import trio.testing
 from loopcanary.probes import ImportWatch
 from loopcanary.tracers.locks.tracer import LockTracer
 
-from .group_stories import CIRCLES, PARENTS, QUIET, both, moves, nested_in_a_limiter, opposite_order
+from .group_stories import CIRCLES, HANDLES, PARENTS, QUIET, both, moves, nested_in_a_limiter, opposite_order
 from .stories import Desk, told_with
 
 HERE = __file__.rpartition("/")[0]
@@ -101,7 +101,7 @@ def test_a_deadlock_says_who_holds_what():
     assert (second.holds, second.waits_for) == ("Lock 'Bank.ledger'", "Lock 'Bank.accounts'")
 
 
-@pytest.mark.parametrize("story", told_with(trio, PARENTS))
+@pytest.mark.parametrize("story", [*told_with(trio, PARENTS), *told_with(anyio, HANDLES)])
 def test_a_nursery_that_needs_the_lock_around_it(story):
     (issue,) = reported(story)
     (child, parent) = sorted(issue.cycle, key=lambda wait: wait.task != "child")

@@ -10,17 +10,21 @@ from tests.flight.asked_compiler import said_by_compiler, said_by_reader
 from loopcanary.flight.beside import calls_format as layout
 from loopcanary.model.method_map import NUMBER_MAX
 
-RECORDS = (layout.HEADER, layout.OPEN)
+RECORDS = (layout.HEADER, layout.OPEN, layout.SLOW)
 NUMBERS = {
     "LC_CALLS_VERSION": layout.VERSION,
     "LC_CALLS_BYTE_ORDER": layout.BYTE_ORDER,
     "LC_CALLS_OPEN_MAX": layout.OPEN_MAX,
     "LC_CALLS_MARKS": layout.MARKS,
     "LC_CALLS_MARK_WORDS": layout.MARK_WORDS,
+    "LC_CALLS_SLOW_OFFSET": layout.SLOW_OFFSET,
+    "LC_CALLS_SLOW_MAX": layout.SLOW_MAX,
     "LC_CALLS_OPEN_OFFSET": layout.OPEN_OFFSET,
     "LC_CALLS_MARKS_OFFSET": layout.MARKS_OFFSET,
     "LC_CALLS_WORDS_OFFSET": layout.WORDS_OFFSET,
-    "LC_CALLS_ID_MAX": NUMBER_MAX,
+    "LC_CALLS_WORK": NUMBER_MAX + 1,
+    "LC_CALLS_WORK_NONE": layout.WORK,
+    "LC_CALLS_WORK_OTHER": layout.WORK_OTHER,
     "LC_CALLS_TIME_BITS": layout.TIME_BITS,
 }
 
@@ -42,4 +46,4 @@ def test_every_field_is_documented(tree):
     if not page.exists():
         pytest.skip("no docs here: this is an installed package")
     documented = set(re.findall(r"`(\w+)`", page.read_text(encoding="utf-8")))
-    assert {*layout.HEADER.offsets, *layout.OPEN.offsets} <= documented
+    assert {*layout.HEADER.offsets, *layout.OPEN.offsets, *layout.SLOW.offsets} <= documented

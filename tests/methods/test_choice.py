@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from types import CodeType, SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model.method_map import MAGIC, Method, record_of, records_in
+from loopcanary.tracers.methods.calls_tracer import CallsTracer
 from loopcanary.tracers.methods.chosen import ChosenCode
 from loopcanary.tracers.methods.trivial import is_trivial
 
@@ -137,3 +141,38 @@ def test_a_map_that_is_cut_short_has_its_whole_records(methods, cut):
 def test_any_bytes_are_read_as_a_map(content):
     assert list(records_in(content)) == []
     list(records_in(MAGIC + content))
+
+
+def test_functions_that_come_at_once_have_numbers_of_their_own(monkeypatch, project):
+    """Another thread's first call comes in the middle of writing a name, when the GIL is let go of."""
+    calls: dict[str, Any] = {}
+    native: Any = SimpleNamespace(
+        calls_start=lambda *given: calls.update(chooser=given[4]),
+        calls_stop=lambda: None,
+        calls_on_start=None,
+        calls_on_enter=None,
+        calls_on_leave=None,
+    )
+    tracer = CallsTracer(native, ["."], 1 << 20)
+    chosen: dict[str, int] = {}
+    write = os.write
+
+    def number_of(name: str) -> int:
+        module = compile(f"def {name}():\n    return [str(n) for n in range(9)]", project / "app.py", "exec")
+        number: int = calls["chooser"](next(one for one in module.co_consts if isinstance(one, CodeType)))
+        return number
+
+    def interrupted(descriptor: int, record: bytes) -> int:
+        if b"first" in record and "second" not in chosen:
+            chosen["second"] = number_of("second")
+        return write(descriptor, record)
+
+    tracer.start(str(project / "flight"))
+    try:
+        monkeypatch.setattr(os, "write", interrupted)
+        chosen["first"] = number_of("first")
+    finally:
+        tracer.stop()
+    assert sorted(chosen.values()) == [1, 2]
+    written = records_in((project / "flight.methods").read_bytes())
+    assert {one.qualname: one.number for one in written} == chosen

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from loopcanary.flight.beside import calls_format as layout
+from loopcanary.flight.beside.calls import AT_NO_WORK
 from loopcanary.model.method_map import METHODS, records_in, remove_beside
 
 native = pytest.importorskip("loopcanary._native", reason="needs the C core")
@@ -129,7 +130,15 @@ def open_in_tree(content: bytes, header: dict[str, int], opened: bytes) -> list[
 
     last = ring[(header["written"] - 1) % len(ring)] & ((1 << layout.TIME_BITS) - 1)
     rows, *_ = native.call_tree(
-        read, first, header["written"], first == 0, opened, header["depth"], (0, last + 1), 1 << 20
+        read,
+        first,
+        header["written"],
+        first == 0,
+        opened,
+        header["depth"],
+        (0, last + 1),
+        1 << 20,
+        AT_NO_WORK,
     )
     return [row[1] for row in rows if row[5]]
 

@@ -228,6 +228,99 @@ def _wait_until_sampled(program: Program) -> None:
         pass
 
 
+WORK = """
+class Wire:
+    def on_read(self):
+        part()
+
+def part():
+    time.sleep(0.03)  # of six the turn is a stall, and none by itself
+
+async def worker():
+    part()
+    await asyncio.sleep(0)
+    part()
+
+async def main():
+    loop = asyncio.get_running_loop()
+    tasks = [asyncio.create_task(worker(), name=name) for name in ("north", "south", None, None)]
+    loop.call_soon(Wire().on_read)
+    loop.call_soon(Wire().on_read)
+    loop.call_soon(os.path.join, "a", "b")
+    await asyncio.gather(*tasks)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "options", [("--methods", "."), ("--methods", ".", "--locks")], ids=["plain", "locks"]
+)
+def test_calls_count_for_the_task_or_callback_that_made_them(program, options):
+    """Two turns of short callbacks: no stall but of the whole turn."""
+    stalls = program.run(WORK, *options, "--threshold", "150ms")
+    first = stalls[0]["calls"]["work"]
+    assert {(one["name"], one["task"]): one["times"] for one in first} == {
+        ("worker", "north"): 1,
+        ("worker", "south"): 1,
+        ("worker", None): 2,
+        ("Wire.on_read", None): 2,
+    }
+    took = {(one["name"], one["task"]): one["total_ms"] for one in first}
+    assert took["worker", "north"] >= 30
+    assert took["worker", None] >= 60
+    assert sum(took.values()) <= stalls[0]["duration_ms"]
+
+
+MANY = """
+import resource
+
+def part(seconds=0.0):
+    time.sleep(seconds)
+
+async def job(steps):
+    for _ in range(steps):
+        part()
+        await asyncio.sleep(0)
+
+async def keeper():
+    part(0.1)
+    await asyncio.sleep(0)
+    part(0.1)
+
+LIMITS = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+async def without_descriptors():
+    part(0.1)
+    resource.setrlimit(resource.RLIMIT_NOFILE, LIMITS)
+    await asyncio.sleep(0)
+    part(0.1)
+
+async def main():
+    await without_descriptors()  # its function is known by then
+    free = os.dup(0)
+    os.close(free)
+    late = asyncio.create_task(without_descriptors(), name="late")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, LIMITS[1]))
+    await late
+    kept = asyncio.create_task(keeper(), name="keeper")
+    await asyncio.gather(kept, *[asyncio.create_task(job(2), name=f"job-{number}") for number in range(700)])
+
+asyncio.run(main())
+"""
+
+
+def test_tasks_keep_their_names_however_many_there_are(program):
+    found: dict[tuple[str, str | None], int] = {}
+    for stall in program.run(MANY, "--methods", ".", "--threshold", "80ms"):
+        for one in stall["calls"]["work"]:
+            key = one["name"], one["task"]
+            found[key] = found.get(key, 0) + one["times"]
+    assert found["keeper", "keeper"] == 2
+    # Where its name could not be written it has none, and has it when that can be done.
+    assert found["without_descriptors", "late"] == 1
+
+
 def test_overwritten_calls_are_counted_and_open_ones_kept(program):
     script = """
 def parse(text):
@@ -248,6 +341,7 @@ loop(work)
     found = tree(stall)
     assert list(found) == ["turn", "turn work", "turn work parse"]
     assert found["turn work"] == (1, False)
+    assert [one["name"] for one in stall["calls"]["work"]] == ["loop.<locals>.turn"]
     calls, _ = found["turn work parse"]
     assert calls <= 2048
     assert 20_000 * 2 - stall["calls"]["lost"] - 2 * calls in range(-2, 4097)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from loopcanary.flight.beside.calls import AT_NO_WORK
 
 native = pytest.importorskip("loopcanary._native")
 pytestmark = pytest.mark.native
@@ -16,6 +19,19 @@ ALL = 1 << 16
 IN = 1 << 63
 Row = tuple[int, int, int, bool]
 """Calls, total, self, open."""
+
+
+WORK = 1 << 19
+
+
+@dataclass
+class Piece:
+    """A piece of work, and begin and end of the calls that it began."""
+
+    number: int
+    begin: int
+    around: int
+    calls: list[list[int]] = field(default_factory=list)
 
 
 @dataclass
@@ -28,8 +44,18 @@ class Thread:
     ended: list[tuple[tuple[int, ...], int, int]] = field(default_factory=list)
     """Path, begin and end of each call that has ended."""
     now: int = 0
+    pieces: list[Piece] = field(default_factory=list)
+    """Of work, in their order."""
+
+    def begin_work(self, number: int) -> None:
+        """The calls from here on belong to it; 0: to none."""
+        self.words.append(IN | WORK + number << 43 | self.now)
+        self._end_of_call()
+        self.pieces.append(Piece(number, self.now, len(self.stack)))
 
     def enter(self, number: int) -> None:
+        if self.pieces and len(self.stack) == self.pieces[-1].around:
+            self.pieces[-1].calls.append([self.now, 1 << 60])
         self.stack.append((number, self.now))
         self.words.append(IN | number << 43 | self.now)
 
@@ -40,7 +66,31 @@ class Thread:
             while len(self.stack) > depths[-1]:
                 path = tuple(one for one, _ in self.stack)
                 self.ended.append((path, self.stack.pop()[1], self.now))
+                for piece in self.pieces[-1:]:
+                    if len(self.stack) == piece.around:
+                        self._end_of_call()
+                    piece.around = min(piece.around, len(self.stack))
             self.words.append(number << 43 | self.now)
+
+    def _end_of_call(self) -> None:
+        for call in self.pieces[-1].calls[-1:] if self.pieces else ():
+            call[1] = min(call[1], self.now)
+
+    def expected_work(self, begin: int, end: int) -> dict[int, tuple[int, int]]:
+        """Number to times and total."""
+        found: dict[int, tuple[int, int]] = {}
+        until = [piece.begin for piece in self.pieces[1:]] + [1 << 60]
+        for piece, last in zip(self.pieces, until, strict=False):
+            went_on = piece.begin < begin <= last and any(since < begin <= to for since, to in piece.calls)
+            total = sum(max(0, min(to, end) - max(since, begin)) for since, to in piece.calls)
+            times = begin <= piece.begin <= end or went_on
+            before = found.get(piece.number, (0, 0))
+            found[piece.number] = before[0] + times, before[1] + total
+        return {number: one for number, one in found.items() if one != (0, 0)}
+
+    def work(self, begin: int, end: int) -> dict[int, tuple[int, int]]:
+        """What C makes of it."""
+        return {number - WORK: (times, total) for number, times, total in self.asked(ALL, begin, end, ALL)[4]}
 
     def expected(self, begin: int, end: int) -> dict[tuple[int, ...], Row]:
         calls = [*self.ended]
@@ -61,26 +111,31 @@ class Thread:
 
     def tree(self, kept: int, begin: int, end: int, most: int = ALL) -> dict[tuple[int, ...], Row]:
         """What C makes of the last `kept` words."""
-        first = max(0, len(self.words) - kept)
-        opened = b"".join(struct.pack("<QQ", *one) for one in self.stack)
-
-        def read(number: int, count: int) -> bytes:
-            return struct.pack(f"<{count}Q", *self.words[number : number + count])
-
-        rows, *_ = native.call_tree(
-            read, first, len(self.words), first == 0, opened, len(self.stack), (begin, end), most
-        )
+        rows = self.asked(kept, begin, end, most)[0]
         paths: list[tuple[int, ...]] = []
         for parent, number, *_ in rows:
             paths.append((*(paths[parent] if parent >= 0 else ()), number))
         assert len(set(paths)) == len(paths)
         return {path: tuple(row[2:]) for path, row in zip(paths, rows, strict=True)}
 
+    def asked(self, kept: int, begin: int, end: int, most: int, at_work: tuple[int, int] = AT_NO_WORK) -> Any:
+        """What the extension answers."""
+        first = max(0, len(self.words) - kept)
+        opened = b"".join(struct.pack("<QQ", *one) for one in self.stack)
+
+        def read(number: int, count: int) -> bytes:
+            return struct.pack(f"<{count}Q", *self.words[number : number + count])
+
+        return native.call_tree(
+            read, first, len(self.words), first == 0, opened, len(self.stack), (begin, end), most, at_work
+        )
+
 
 def steps_of(*ways: str) -> st.SearchStrategy[list[tuple[str, int, int]]]:
     return st.lists(st.tuples(st.sampled_from(ways), st.integers(1, 5), st.integers(0, 3)), max_size=120)
 
 
+WORK_STEPS = steps_of("enter", "leave", "leave innermost", "work")
 STEPS = steps_of("enter", "leave", "leave innermost")
 EACH_ENDS = steps_of("enter", "leave innermost")
 """Each call has an end of its own, as events give it: else nothing says of an overwritten one that it was."""
@@ -92,6 +147,8 @@ def played(steps: list[tuple[str, int, int]]) -> Thread:
         thread.now += pause
         if what == "enter":
             thread.enter(number)
+        elif what == "work":
+            thread.begin_work(number - 1)
         elif what == "leave":
             thread.leave(number)
         elif thread.stack:
@@ -103,6 +160,29 @@ def played(steps: list[tuple[str, int, int]]) -> Thread:
 def test_a_whole_record_gives_the_models_tree(steps, begin, length):
     thread = played(steps)
     assert thread.tree(ALL, begin, begin + length) == thread.expected(begin, begin + length)
+
+
+@given(steps=WORK_STEPS, begin=st.integers(0, 200), length=st.integers(0, 200))
+def test_each_call_counts_for_the_work_that_began_it(steps, begin, length):
+    thread = played(steps)
+    assert thread.tree(ALL, begin, begin + length) == thread.expected(begin, begin + length)
+    assert thread.work(begin, begin + length) == thread.expected_work(begin, begin + length)
+
+
+def test_overwritten_work_is_known_from_the_header():
+    thread = Thread()
+    thread.begin_work(3)
+    thread.enter(1)
+    for _ in range(20):
+        thread.now += 1
+        thread.enter(2)
+        thread.now += 1
+        thread.leave(2)
+    assert thread.asked(10, 0, 50, ALL, at_work=(WORK + 3, 0))[4] == [(WORK + 3, 1, 50)]
+    assert thread.asked(10, 0, 50, ALL)[4] == []
+    thread.begin_work(4)  # inside of that call: which work was before it is not known
+    thread.enter(2)
+    assert thread.asked(5, 0, 50, ALL, at_work=(WORK + 4, 1))[4] == [(WORK + 4, 1, 10)]
 
 
 @given(steps=EACH_ENDS, kept=st.integers(1, 60), length=st.integers(0, 200), ahead=st.integers(0, 5))
@@ -152,7 +232,7 @@ def test_any_words_give_a_tree_that_adds_up(words, opened, depth, begin, length,
         return struct.pack(f"<{count}Q", *words[number : number + count])
 
     window = (begin, begin + length)
-    rows, *_ = native.call_tree(read, 0, len(words), is_whole, opened, depth, window, ALL)
+    rows, *_ = native.call_tree(read, 0, len(words), is_whole, opened, depth, window, ALL, AT_NO_WORK)
     for index, (parent, _, calls, total, own, _) in enumerate(rows):
         assert -1 <= parent < index
         assert calls >= 1
@@ -176,6 +256,6 @@ def test_what_the_reader_raises_gets_out():
         raise OSError(number, "gone")
 
     with pytest.raises(OSError, match="gone"):
-        native.call_tree(read, 0, 1, True, b"", 0, (0, 1), ALL)
+        native.call_tree(read, 0, 1, True, b"", 0, (0, 1), ALL, AT_NO_WORK)
     with pytest.raises(ValueError, match="other bytes"):
-        native.call_tree(lambda *_: b"", 0, 1, True, b"", 0, (0, 1), ALL)
+        native.call_tree(lambda *_: b"", 0, 1, True, b"", 0, (0, 1), ALL, AT_NO_WORK)

@@ -34,6 +34,8 @@ TOLD = {
         ("first", "lock", "second"),
         ("second", "lock", "first"),
     ],
+    "context_managers": [(MAIN, "lock", "other"), ("other", "lock", MAIN)],
+    "rlocks_of_context_managers": [(MAIN, "RLock", "other"), ("other", "RLock", MAIN)],
     "lock_with_a_timeout": [(MAIN, "lock", "other"), ("other", "lock", MAIN)],
     "other_lock_with_a_timeout": [(MAIN, "lock", "other"), ("other", "lock", MAIN)],
     "rlock_with_a_timeout": [(MAIN, "RLock", "other"), ("other", "RLock", MAIN)],
@@ -52,6 +54,7 @@ NONE = (
     "chain_without_end",
     "opposite_order_in_time",
     "locks_by_acquire",
+    "manager_that_let_go",
     "result_of_other_loop",
 )
 

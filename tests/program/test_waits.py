@@ -30,6 +30,7 @@ LOCKS = {
     "lock_with_timeout": "the second of three locks, with a timeout",
     "lock_by_bound_method": "a lock by its bound acquire",
     "lock_of_itself": "a lock in whose own block it stands",
+    "lock_of_itself_by_managers": "a lock in whose context manager it stands, made of a generator",
     "mutex_of_queue": "the mutex of a queue",
     "lock_of_logging": "the lock of a logging handler",
     "thread": "the end of a thread",

@@ -43,10 +43,11 @@ def test_patient():
 def test_allowed():
     stall(0.3)
 
+@pytest.mark.loopcanary(max_stall="10s")
 def test_asks(loopcanary):
     assert loopcanary.stalls == []
     loopcanary.assert_no_stall()
-    stall(0.06)
+    stall(0.3)
     assert [one.blocker.call for one in loopcanary.stalls] == ["time.sleep(seconds)"]
     loopcanary.assert_no_stall("10s")
     with pytest.raises(AssertionError, match="sleeping"):

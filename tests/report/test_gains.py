@@ -189,3 +189,9 @@ def test_why_stalls_are_grouped_is_proven_by_the_fingerprint() -> None:
     deeper = replace(STALL, fingerprint=fingerprint(STALL, CodePaths(roots=("/srv",))))
     assert "culprit.file=shop/orders.py" in why_grouped(deeper, ())
     assert why_grouped(replace(STALL, fingerprint="1:of another version"), ()) == ()
+
+
+def test_a_delay_that_was_almost_nothing_before_is_no_gain() -> None:
+    gains = Loops([ran(1)], delays).gains([mark()] * 10, 1.0)
+    short = [replace(gain, p99_ns=MS // 20, p99_without_ns=0) for gain in gains.loops]
+    assert not [words for words in gain_words(replace(gains, loops=tuple(short))) if "delay" in words]

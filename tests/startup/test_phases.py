@@ -134,3 +134,43 @@ def test_the_heaviest_import_is_named_as_what_to_change():
     advice = made(replace(NOTES, over_ns=AT + 200 * MS)).advice
     assert advice is not None
     assert advice.startswith("import shop took 50 % of the start")
+
+
+def test_collections_that_took_a_tenth_have_advice():
+    over = replace(NOTES, imports=(), over_ns=AT + 200 * MS, collections=12)
+    advice = made(replace(over, gc_ns=25 * MS)).advice
+    assert advice is not None
+    assert advice.startswith("12 garbage collections took 12 % of the start: call `gc.disable()` first")
+    assert "`gc.freeze()`" in advice
+    assert made(replace(over, gc_ns=19 * MS)).advice is None
+
+
+def test_frozen_modules_have_advice_where_it_matters():
+    quick = replace(
+        NOTES,
+        imports=(),
+        hook_ns=AT + 60 * MS,
+        watched_ns=AT + 80 * MS,
+        site_over_ns=AT + 85 * MS,
+        main_ns=AT + 90 * MS,
+        over_ns=AT + 100 * MS,
+    )
+    advice = made(replace(quick, is_unfrozen=True)).advice
+    assert advice is not None
+    assert advice.startswith("the interpreter's start took 60 % of it")
+    assert "`-X frozen_modules=on`" in advice
+    assert made(quick).advice is None
+    assert made(replace(quick, is_unfrozen=True, over_ns=AT + 200 * MS)).advice is None
+
+
+def test_a_short_record_has_no_limit():
+    short = replace(NOTES, imports=(), is_short=True, idle_ns=AT + 99_000 * MS)
+    start = made(short, turn_ms=90)
+    assert (start.start, start.threshold_ns, start.is_news) == (StartKind.UNKNOWN, 0, False)
+    assert start.duration_ns == 99_000 * MS
+    assert made(replace(short, major_faults=50)).start is StartKind.COLD
+
+
+def test_a_short_record_is_not_over_when_the_main_module_is():
+    assert replace(NOTES, over_ns=AT).end_ns == AT
+    assert replace(NOTES, over_ns=AT, is_short=True).end_ns is None

@@ -17,11 +17,13 @@ GIVES_UP_S = 280
 BOTH_WAYS = pytest.mark.parametrize("keeper", ["0", "1"], ids=["in process", "keeper"])
 
 
-def run(folder: Path, keeper: str, *words: str, limit: str = "1h") -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, keeper: str, *words: str, limit: str = "1h", **settings: str
+) -> subprocess.CompletedProcess[str]:
     """`limit`: a start that takes longer is told when it is over, without what the main module does then."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
     limits = {"LOOPCANARY_STARTUP_COLD": limit, "LOOPCANARY_STARTUP_WARM": limit}
-    environment = {**clean, **limits, "LOOPCANARY_KEEPER": keeper, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**clean, **limits, "LOOPCANARY_KEEPER": keeper, "PYTHONDONTWRITEBYTECODE": "1", **settings}
     command = (sys.executable, "-m", "loopcanary", *words)
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=GIVES_UP_S, check=False
@@ -157,3 +159,90 @@ def test_a_start_ends_with_the_first_frame(tmp_path):
     assert reached(start)[-2:] == ["first-frame", "main-module"]
     assert start["phases"][-1]["kind"] != "main-module"
     assert "csv" not in imports(start)
+
+
+SERVES = """
+import asyncio, importlib._bootstrap as machinery
+
+async def main():
+    server = await asyncio.start_server(print, "127.0.0.1", 0)
+    async with server:
+        await asyncio.sleep(0.01)
+
+asyncio.run(main())
+print(type(machinery._find_and_load).__name__)
+"""
+
+
+@BOTH_WAYS
+def test_each_run_has_a_short_record_of_its_start(tmp_path, keeper):
+    (tmp_path / "app.py").write_text(SERVES)
+    assert run(tmp_path, keeper, "run", "app.py", limit="1ms").stdout == "function\n"
+    [start] = starts(tmp_path)
+    assert (start["start"], start["threshold_ms"], start["imports"]) == ("unknown", 0, 0)
+    assert {"interpreter", "first-turn", "listening"} <= {*reached(start)}
+    assert start["duration_ms"] == next(
+        one["offset_ms"] for one in start["milestones"] if one["kind"] == "listening"
+    )
+    text = run(tmp_path, keeper, "report").stdout
+    assert "No stall was recorded." in text
+    assert " in loopcanary" in next(line for line in text.splitlines() if "start " in line)
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize(
+    ("settings", "script"),
+    [
+        ({"LOOPCANARY_STARTUP_TIMES": "0"}, SERVES),
+        ({}, "print(1)\n"),
+        ({}, "import os\nos.kill(os.getpid(), 9)\n"),
+    ],
+    ids=["switched off", "a script", "killed"],
+)
+def test_scripts_have_no_short_record(tmp_path, keeper, settings, script):
+    (tmp_path / "app.py").write_text(script)
+    run(tmp_path, keeper, "run", "app.py", **settings)
+    assert starts(tmp_path) == []
+
+
+AGAIN = """
+import asyncio, os, sys
+import loopcanary
+
+asyncio.run(asyncio.sleep(0.01))
+loopcanary.uninstall()
+loopcanary.install()
+asyncio.run(asyncio.sleep(0.01))
+if len(sys.argv) == 1:
+    print("once", flush=True)
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+print("again")
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--startup",)], ids=["short", "whole"])
+def test_what_a_process_becomes_later_is_no_start(tmp_path, options):
+    """Another engine in it, or another program."""
+    (tmp_path / "app.py").write_text(AGAIN)
+    done = run(tmp_path, "1", "run", *options, "app.py")
+    assert done.stdout.split() == ["once", "again"]
+    assert "startup" not in done.stderr
+    assert len(starts(tmp_path)) <= 1
+
+
+def test_collections_of_a_start_are_counted_until_its_end(tmp_path):
+    (tmp_path / "app.py").write_text(
+        "import gc\nheap = [[] for _ in range(300_000)]\nfor _ in range(20):\n    gc.collect()\n"
+    )
+    done = run(tmp_path, "0", "run", "--startup", "app.py")
+    assert done.returncode == 0, done.stderr
+    [start] = starts(tmp_path)
+    assert "garbage collections took" in start["advice"]
+
+
+@pytest.mark.parametrize(("option", "is_unfrozen"), [("on", "False"), ("off", "True")])
+def test_it_is_known_whether_python_s_modules_are_frozen(option, is_unfrozen):
+    words = (sys.executable, "-X", f"frozen_modules={option}", "-c")
+    code = "from loopcanary.facts import is_unfrozen; print(is_unfrozen())"
+    done = subprocess.run((*words, code), capture_output=True, text=True, timeout=GIVES_UP_S, check=True)
+    assert done.stdout.strip() == is_unfrozen

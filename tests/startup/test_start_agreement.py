@@ -49,3 +49,4 @@ def test_no_bytes_break_the_reader(tmp_path):
         assert (notes is None) == (size < layout.IMPORTS_OFFSET)
     assert notes is not None
     assert len(notes.imports) == 2
+    assert not notes.is_short

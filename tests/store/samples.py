@@ -64,10 +64,12 @@ from loopcanary.model import (
     Timeline,
     TracedCall,
     TracedCalls,
+    TracedWork,
     TraceFigures,
     WeightedStack,
     WorkKind,
 )
+from loopcanary.model.issues.lock_orders import LockOrder, TakenOrder
 from loopcanary.model.issues.locks import Deadlock, LockLeak, TaskWait
 from loopcanary.model.issues.windows import UPDATES_DISABLED, BlockedWindow
 
@@ -584,6 +586,36 @@ LOCK_LEAK = LockLeak(
     waiting=1,
     **{**_WAITS, "began_wall_ns": BEGAN + 44 * S},
 )
+LOCK_ORDER = LockOrder(
+    id="s1-lock-order-10",
+    fingerprint="lock-order:0123456789ab",
+    title="2 locks are acquired in both orders: Lock 'Bank.accounts', Lock 'Bank.ledger'",
+    duration_ns=0,
+    culprit=Culprit(
+        function="pay", qualname="Bank.pay", file="/srv/shop/bank.py", line=13, source=None, in_app=True
+    ),
+    orders=(
+        TakenOrder(
+            thread="teller",
+            holds="Lock 'Bank.accounts'",
+            takes="Lock 'Bank.ledger'",
+            held_at=(frame("Bank.pay", "/srv/shop/bank.py", 12, in_app=True),),
+            frames=(frame("Bank.pay", "/srv/shop/bank.py", 13, in_app=True),),
+        ),
+        TakenOrder(
+            thread="auditor",
+            holds="Lock 'Bank.ledger'",
+            takes="Lock 'Bank.accounts'",
+            held_at=(frame("Bank.audit", "/srv/shop/bank.py", 17, in_app=True),),
+            frames=(frame("Bank.audit", "/srv/shop/bank.py", 18, in_app=True),),
+        ),
+    ),
+    **{
+        **{name: value for name, value in _WAITS.items() if name != "culprit"},
+        "began_wall_ns": BEGAN + 45 * S,
+        "advice": "Acquire them in the same order on all threads, or hold one at a time",
+    },
+)
 BLOCKED_WINDOW = BlockedWindow(
     id="s1-blocked-window-9",
     fingerprint="blocked-window:0123456789ab",
@@ -597,7 +629,7 @@ BLOCKED_WINDOW = BlockedWindow(
 )
 ISSUES = (JANK, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD)
 """One of each kind but those below, oldest first."""
-MORE_ISSUES = (DEADLOCK, LOCK_LEAK, BLOCKED_WINDOW)
+MORE_ISSUES = (DEADLOCK, LOCK_LEAK, LOCK_ORDER, BLOCKED_WINDOW)
 """Those of tracers in the program."""
 FINDING = ImportedFinding(
     id="s1-finding-9",
@@ -667,7 +699,7 @@ _TYPES = {
         *(Blocker, Contributor, Culprit, Holder, KilledBy, Ledger, LoopHealth, Portion, Scheduler),
         *(PriorityChange, StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
-        *(FoundAt, Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls),
+        *(FoundAt, Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls, TracedWork),
         *(Activity, EarlierWork, Pause, ShortWork, Span, Timeline),
     )
 }

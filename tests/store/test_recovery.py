@@ -15,6 +15,7 @@ from tests.store.samples import BEGAN, SESSION, STALL, S, stall
 from loopcanary.flight import hold_lock
 from loopcanary.model import (
     Clock,
+    Fault,
     KilledBy,
     LaneTotals,
     LoopHealth,
@@ -49,6 +50,12 @@ class Header:
     heartbeat_ns: int = 5 * S
     clock: Clock = CLOCK
 
+    faulty: tuple[int, ...] = ()
+    """Threads whose faults ended the process."""
+
+    def fault_of(self, tid: int, _since_ns: int) -> Fault | None:
+        return Fault(signal="SIGSEGV") if tid in self.faulty else None
+
     def killed_by(self, since_ns: int) -> KilledBy | None:
         return KilledBy(signal="SIGTERM", reason=f"{since_ns} ns")
 
@@ -70,8 +77,12 @@ class Remains:
     def counters(self) -> dict[str, int]:
         return {"samples_taken": 7}
 
-    def stalls(self) -> list[tuple[int, StallEvidence]]:
-        return [(i, evidence(i + 1, end)) for i, end in enumerate(self.content.get("ends", []))]
+    def stalls(self, *, faults: bool = False) -> list[tuple[int, StallEvidence]]:
+        found = [evidence(i + 1, end) for i, end in enumerate(self.content.get("ends", []))]
+        if faults:
+            in_no_turn = evidence(80, None, scope=StallScope.THREAD)
+            found += [replace(in_no_turn, tid=tid) for tid in self.content.get("faults", [])]
+        return list(enumerate(found))
 
     def unslotted_stalls(self) -> list[StallEvidence]:
         return [evidence(90, 2 * S)] if self.content.get("unslotted") else []
@@ -80,10 +91,10 @@ class Remains:
         pass
 
 
-def evidence(serial: int, end_ns: int | None) -> StallEvidence:
+def evidence(serial: int, end_ns: int | None, scope: StallScope = StallScope.CALLBACK) -> StallEvidence:
     return StallEvidence(
         serial=serial,
-        scope=StallScope.CALLBACK,
+        scope=scope,
         tid=1,
         loop_kind="asyncio",
         thread_name="MainThread",
@@ -110,6 +121,7 @@ def judge(found: StallEvidence, session: Session, clock: Clock, state: StallStat
         state=state,
         began_wall_ns=clock.to_wall_ns(found.begin_ns),
         duration_ns=end_ns - found.begin_ns,
+        killed_by=found.killed_by,
     )
 
 
@@ -172,6 +184,24 @@ def test_a_dead_process_is_stored_as_killed_and_its_file_removed(
     assert [one.killed_by for one in found.stalls] == [None, killed.killed_by, None]
     assert killed.killed_by == KilledBy(signal="SIGTERM", reason=f"{evidence(2, None).begin_ns} ns")
     assert leftovers(folder) == []
+
+
+def test_of_faults_those_by_which_the_process_ended_are_stored(
+    store: Store, leave: Callable[..., Path]
+) -> None:
+    leave(faults=[7, 8])
+    seen: list[StallEvidence] = []
+
+    def see(found: StallEvidence, *rest: Any) -> Stall:
+        seen.append(found)
+        return judge(found, *rest)
+
+    header = Header(faulty=(8,))
+    recover(store, forensics(open=lambda path: replace(open_remains(path), header=header), judge=see))
+    assert [(one.tid, one.fault) for one in seen] == [(8, Fault(signal="SIGSEGV"))]
+    assert seen[0].killed_by == KilledBy(signal="SIGTERM", reason=f"{seen[0].begin_ns} ns")
+    [found] = store.reader.issues(STALLS)
+    assert found.state is StallState.KILLED
 
 
 def test_a_process_that_ended_well_but_left_its_file_has_ended(

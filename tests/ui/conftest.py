@@ -35,6 +35,8 @@ TOOLS = Tools(
     ),
     delays=lambda _: lambda _: None,
     longer=lambda _, times: [0.5 if time < 50_000_000 else 0.0 for time in times],
+    tracers=lambda _: None,
+    switch=lambda *_: "nothing runs here",
     doctor=lambda: [("engine", "ok", "native"), ("store", "problem", "</script>")],
 )
 

@@ -9,7 +9,7 @@ import pytest
 from tests.store.samples import BEGAN, HOSTILE, MS, SESSION, S, frame
 from tests.ui.test_report import sound
 
-from loopcanary.model.calls import Recording, ThreadCalls, TracedCall, TracedCalls
+from loopcanary.model.calls import Recording, ThreadCalls, TracedCall, TracedCalls, TracedWork
 from loopcanary.ui.bundling import bundle
 from loopcanary.ui.document import document
 from loopcanary.ui.pages.traced.calls import calls_page
@@ -66,6 +66,24 @@ def test_one_file_has_graph_functions_and_paths():
     [flame] = page.contents["json"]
     assert [one["name"] for one in json.loads(flame)["children"]] == ["load"]
     assert page.policy == bundle().content_policy
+
+
+def test_several_callbacks_and_tasks_are_listed():
+    one = thread(7, "main", ("load", 0, 40))
+    work = (
+        TracedWork(name="worker", task="<north>", times=3, total_ns=30 * MS),
+        TracedWork(name="", times=1_500, total_ns=10 * MS),
+    )
+    calls = replace(one.calls, work=work)
+    page = calls_page(recording(replace(one, calls=calls)))
+    assert [(row.words, row.share) for row in page.threads[0].tree.work] == [
+        ("worker (task <north>)", 0.75),
+        ("other work", 0.25),
+    ]
+    text = sound(document(page, "/srv")).text
+    assert all(words in text for words in ("By callback and task", "worker (task <north>)", "1,500"))
+    alone = replace(one, calls=replace(calls, work=work[:1]))
+    assert not calls_page(recording(alone)).threads[0].tree.work
 
 
 def test_nothing_called_is_said():

@@ -14,11 +14,13 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 from tests.store.samples import (
+    BEGAN,
     DEADLOCK,
     HOSTILE,
     ISSUES,
     JANK,
     KILLED,
+    LOCK_ORDER,
     MS,
     REQUESTS,
     SESSION,
@@ -424,6 +426,18 @@ def test_a_store_that_was_watched_without_a_stall(store: Store):
     assert "<h2>No stall was recorded</h2>" in let_in(client_of(store)).get("/").text
     store.put([], [DEADLOCK])
     assert ">1 issue of other kinds</a></h2>" in let_in(client_of(store)).get("/").text
+
+
+def test_what_lasted_no_time_has_no_length_on_pages(store: Store):
+    found = [replace(LOCK_ORDER, id=f"o{number}", began_wall_ns=BEGAN + number * S) for number in range(3)]
+    store.put([SESSION], found)
+    client = let_in(client_of(store))
+    bug = LOCK_ORDER.fingerprint
+    for path in (f"/group?f={bug}", "/issue?id=o1", "/groups?kind=other", f"/stalls?f={bug}"):
+        text = client.get(path).text
+        checked(text)
+        assert "acquired in both orders" in text
+        assert re.search(r"<b>0<|num[^>]*>0 *<|waiting for a lock|longest one", text, re.IGNORECASE) is None
 
 
 def test_a_damaged_store_is_named_and_begun_anew(filled: Store):

@@ -25,7 +25,7 @@ from tests.ui.conftest import client_of, let_in
 from tests.ui.test_http import checked
 
 from loopcanary.model import CallRow, FoundAt, Issue, IssueKind, Phase, PhaseKind, SlowMethod, Startup
-from loopcanary.model.calls import TracedCall, TracedCalls
+from loopcanary.model.calls import TracedCall, TracedCalls, TracedWork
 from loopcanary.model.search import IssueQuery
 from loopcanary.store import Retention, Store
 from loopcanary.ui.pages.flame import DEPTH_MAX
@@ -34,7 +34,7 @@ from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.startups import ROWS as STARTS
 from loopcanary.ui.pages.startups import startup_page
 from loopcanary.ui.pages.traced.functions import by_function
-from loopcanary.ui.pages.traced.merging import merged
+from loopcanary.ui.pages.traced.merging import merged, merged_work
 from loopcanary.ui.pages.traced.trees import Branch, tree_of
 from loopcanary.ui.sources import as_one
 
@@ -276,6 +276,27 @@ def test_trees_become_one_by_path():
         call("parse", 2, 10, 10),
         call("parse", 1, 40, 40, calls=7),
         call("other", 0, 5, 5),
+    ]
+
+
+def test_tasks_and_callbacks_of_several_become_one_list():
+    def work(name: str, task: str | None, times: int, total_ns: int) -> TracedWork:
+        return TracedWork(name=name, task=task, times=times, total_ns=total_ns)
+
+    found = merged_work(
+        [
+            [work("a", None, 2, 30), work("a", "north", 1, 10)],
+            [work("b", None, 1, 35), work("a", None, 1, 20)],
+        ]
+    )
+    assert found == [work("a", None, 3, 50), work("b", None, 1, 35), work("a", "north", 1, 10)]
+    slow = replace(SLOW_METHOD, duration_ns=100, work=tuple(found))
+    tree = tree_of(slow)
+    assert tree is not None
+    assert [(row.words, row.count, row.share) for row in tree.work] == [
+        ("a", 3, 0.5),
+        ("b", 1, 0.35),
+        ("a (task north)", 1, 0.1),
     ]
 
 

@@ -66,7 +66,12 @@ def test_frames_of_a_stack(text):
     assert frames_in(text) == (HANDLER, SLEEP)
 
 
-def test_loopcanary():
+@pytest.mark.parametrize(
+    ("surroundings", "queued"),
+    [(None, 0.1), ({"stolen_cpu": None}, 0.1), ({"stolen_cpu": 0.05}, 0.1), ({"stolen_cpu": 0.4}, 0.4)],
+    ids=["unknown", "not told", "less", "more"],
+)
+def test_loopcanary(surroundings, queued):
     culprit = {"function": "read_price", "file": "/zoo/lock_held.py", "line": 22}
     holder = {"function": "update_prices", "file": "/zoo/lock_held.py", "line": 18}
     stall = {
@@ -76,6 +81,7 @@ def test_loopcanary():
         "duration_ms": 300.5,
         "began_at": "2026-11-21T08:26:42.822906060Z",
         "ledger": {"run_queue_ms": 30.05},
+        "surroundings": surroundings,
         "fingerprint": "3:0123456789ab",
         "advice": "Hold the lock for less.",
     }
@@ -86,7 +92,7 @@ def test_loopcanary():
         thread="updater",
         duration_ms=300.5,
         began_ns=1795249602822906060,
-        queued=0.1,
+        queued=queued,
         bug="3:0123456789ab",
         advice="Hold the lock for less.",
     )

@@ -80,7 +80,11 @@ def _frame(culprit: dict[str, Any]) -> Frame:
 
 def _queued(stall: dict[str, Any]) -> float | None:
     queued_ms, duration_ms = stall["ledger"]["run_queue_ms"], stall["duration_ms"]
-    return None if queued_ms is None or not duration_ms else queued_ms / duration_ms
+    if queued_ms is None or not duration_ms:
+        return None
+    # A hypervisor may have given the core to other machines.
+    stolen: float = (stall["surroundings"] or {}).get("stolen_cpu") or 0.0
+    return max(queued_ms / duration_ms, stolen)
 
 
 def _wall_ns(text: str) -> int:

@@ -167,7 +167,7 @@ _Static_assert(sizeof(lc_gc_entry) == 64, "one cache line");
 #define LC_HISTOGRAM_OCTAVES 30u   /* last octave ends at 2^40 ns = 18 min; all above is the last bucket */
 #define LC_HISTOGRAM_BUCKETS (1u + (LC_HISTOGRAM_OCTAVES << LC_HISTOGRAM_SUB_BITS))
 
-typedef enum { LC_ENDED_CALLBACK = 1, LC_ENDED_TURN = 2 } lc_ended_kind;
+typedef enum { LC_ENDED_CALLBACK = 1, LC_ENDED_TURN = 2, LC_ENDED_FAULT = 3 /* a slot's: in no turn, of no lane */ } lc_ended_kind;
 
 /* One stall as its own thread saw it end: exact, and there even if the watchdog never ran. */
 typedef struct {

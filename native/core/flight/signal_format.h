@@ -7,7 +7,7 @@
 
 #define LC_SIGNALS_OFFSET 2048u
 #define LC_SIGNALS_KEPT 8u
-#define LC_COMMAND_BYTES 128u
+#define LC_COMMAND_BYTES 120u
 
 typedef struct {
     lc_word sequence; /* 1-based, written last; entry i holds sequences i+1, i+1+LC_SIGNALS_KEPT, ... */
@@ -17,8 +17,9 @@ typedef struct {
     lc_word uid;
     lc_word at_ns; /* monotonic */
     lc_word ends;  /* 1: the program has no handler for it */
-    lc_word reserved;
+    lc_word tid;  /* of the thread that took it; 0: not told */
     char command[LC_COMMAND_BYTES]; /* of the sender, if it lived still; NUL-padded, words with blanks between them */
+    lc_word stack_over; /* of a fault, 1: it came where the thread's stack ends. Before, the last bytes of `command` */
 } lc_signal_entry;
 
 typedef struct {

@@ -257,6 +257,29 @@ bool lc_got_is_in_place(const lc_got_patch *patch)
     return r.in_place;
 }
 
+typedef struct {
+    void *function, *replacement;
+} led;
+
+static void *lead(void *context, void *original)
+{
+    const led *l = context;
+    return original == l->function ? l->replacement : NULL;
+}
+
+size_t lc_got_lead(const void *caller, const char *symbol, void *function, void *replacement, lc_got_patch *patches, size_t room)
+{
+    const lc_got_object where = {.address = caller}, functions = {.address = function};
+    const lc_got_call call = {.symbol = symbol, .fallback = function};
+    const void *base, *functions_base;
+    char path[1];
+    led l = {function, replacement};
+    return lc_got_find(where, &base, path, sizeof path) && lc_got_find(functions, &functions_base, path, sizeof path) &&
+                   base != functions_base
+               ? lc_got_replace(where, call, lead, &l, patches, room)
+               : 0u;
+}
+
 bool lc_got_restore(lc_got_patch *patch)
 {
     lc_entry_change change = {

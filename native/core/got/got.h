@@ -44,6 +44,10 @@ typedef struct {
 size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choose, void *context,
                       lc_got_patch *patches, size_t room);
 
+/* The same for the object with the address `caller`, of which all calls of `function` shall go to `replacement`. 0 also where the
+ * linker takes the object's own entry for the function itself: calls by its address, as the replacement's, would come back. */
+size_t lc_got_lead(const void *caller, const char *symbol, void *function, void *replacement, lc_got_patch *patches, size_t room);
+
 /* Puts the original back. Not where other code has replaced the entry since, nor where its object is gone.
  * False: it is ours, and its page refuses to be written. */
 bool lc_got_restore(lc_got_patch *patch);

@@ -32,6 +32,7 @@ void lc_courier_open(lc_courier *c, lc_flight *flight)
     c->silent_ns = 0;
     atomic_store(&c->refusal, 0);
     c->is_loaded = false;
+    atomic_store(&c->has_notes, false);
     c->console.is_stuck = false;
     c->console.rest_bytes = 0;
     atomic_store(&c->done, atomic_load(&c->asked));
@@ -125,14 +126,14 @@ static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
     }
 }
 
-/* The first stall that the program itself judges has ended: now it loads what that takes. */
+/* The first thing that the program itself judges has ended: now it loads what that takes. */
 static void load(lc_courier *c)
 {
     const lc_flight *flight = c->flight;
     if (c->is_loaded || c->take_over == NULL || LC_LOAD(flight->header->takes) != LC_TAKES_PROGRAM) {
         return;
     }
-    c->is_loaded = has_any_ended(flight) && c->take_over();
+    c->is_loaded = (has_any_ended(flight) || atomic_load(&c->has_notes)) && c->take_over();
 }
 
 static bool deal_with_wishes(lc_courier *c, uint64_t now_ns)
@@ -185,7 +186,11 @@ bool lc_courier_is_owed(const lc_courier *c)
 {
     const lc_flight *flight = c->flight;
     const uint64_t takes = LC_LOAD(flight->header->takes);
-    const bool ends_count = takes == LC_TAKES_KEEPER || (takes == LC_TAKES_PROGRAM && !c->is_loaded);
+    const bool is_to_load = takes == LC_TAKES_PROGRAM && !c->is_loaded;
+    const bool ends_count = takes == LC_TAKES_KEEPER || is_to_load;
+    if (is_to_load && atomic_load(&c->has_notes)) {
+        return true;
+    }
     for (uint64_t i = 0; takes != LC_TAKES_DRAIN && i < slots_used(flight); i++) {
         if (LC_ACQUIRE(lc_flight_slot(flight, i)->state) == LC_SLOT_STALL || (ends_count && has_ended(flight, i))) {
             return true;

@@ -30,7 +30,8 @@ typedef struct {
     uint64_t silent_ns;  /* the first ring that none has heard since a keeper did anything for this process; 0: there is none */
     bool (*take_over)(void); /* told, without the GIL, that the program is to take its stalls; false: told again later. May be NULL */
     _Atomic int refusal;     /* it was told this errno, as there will be no keeper; 0: there may be one */
-    bool is_loaded;          /* it was told that a stall has ended which is the program's (LC_TAKES_PROGRAM) */
+    bool is_loaded;          /* it was told that something has ended which is the program's (LC_TAKES_PROGRAM) */
+    _Atomic bool has_notes;  /* beside stalls something has ended that is to be taken */
 } lc_courier;
 
 /* With the flight whose keeper's page it serves, and with none any more, once its life is over. */
@@ -58,7 +59,7 @@ void lc_courier_ask_to_stop(lc_courier *courier);
 
 /* What the thread does at one moment; answers whether it did anything. Tests drive it by hand. */
 bool lc_courier_look(lc_courier *courier, uint64_t now_ns);
-/* Whether a stall goes on, or has ended and nobody is about to take it. */
+/* Whether a stall goes on, or something has ended and nobody is about to take it. */
 bool lc_courier_is_owed(const lc_courier *courier);
 
 #endif

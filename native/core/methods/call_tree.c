@@ -23,6 +23,7 @@ typedef struct {
     size_t opened_before; /* calls in window->opened that are older than the first word */
     uint64_t last_us;
     bool in_window;
+    bool has_work; /* one of the words is of work */
 } builder;
 
 typedef struct {
@@ -56,6 +57,50 @@ static bool word_at(const builder *b, chunk *c, uint64_t number, uint64_t *word)
     }
     *word = c->words[number - c->from];
     return true;
+}
+
+/* ---- work --------------------------------------------------------------------------------- */
+
+static bool is_work(uint64_t word) { return id_of(word) >= LC_CALLS_WORK; }
+
+/* NULL: it is not known. */
+static lc_call_work *running_work(builder *b)
+{
+    const uint32_t work = b->tree->at_work.work;
+    if (work < LC_CALLS_WORK) {
+        return NULL;
+    }
+    return &b->tree->works[work - LC_CALLS_WORK < LC_CALLS_WORKS ? work - LC_CALLS_WORK : LC_CALLS_WORK_OTHER - LC_CALLS_WORK];
+}
+
+/* There are no more calls around it than are open. */
+static void less_around(builder *b)
+{
+    uint32_t *around = &b->tree->at_work.around;
+    *around = *around < b->depth ? *around : b->depth;
+}
+
+/* A call that the work began is over, or as much of it as is in the window. */
+static void count_for_work(builder *b, const frame *f, uint64_t us)
+{
+    const uint64_t end = us < b->window->end_us ? us : b->window->end_us;
+    lc_call_work *work = running_work(b);
+    if (work != NULL) {
+        work->total_us += end > f->since_us ? end - f->since_us : 0;
+    }
+}
+
+/* What the work before it began is counted so far. */
+static void begin_work(builder *b, uint32_t number, uint64_t us)
+{
+    if (b->in_window && b->depth > b->tree->at_work.around) {
+        count_for_work(b, &b->stack[b->tree->at_work.around], us);
+    }
+    b->tree->at_work = (lc_calls_at_work){number, b->depth};
+    lc_call_work *work = running_work(b);
+    if (b->in_window && work != NULL) {
+        work->times++;
+    }
 }
 
 /* ---- nodes -------------------------------------------------------------------------------- */
@@ -148,7 +193,11 @@ static void pop(builder *b, uint64_t us)
     b->open[f->id]--;
     if (b->in_window) {
         close_node(b, f, us);
+        if (b->depth == b->tree->at_work.around) {
+            count_for_work(b, f, us);
+        }
     }
+    less_around(b);
 }
 
 /* As lc_calls_leave: down to the innermost of this id. False: none is open. */
@@ -201,6 +250,10 @@ static bool find_unmatched(builder *b, chunk *c)
             return false;
         }
         const uint64_t us = time_of(b, word);
+        if (is_work(word)) {
+            b->has_work = true;
+            continue;
+        }
         if (word & LC_CALLS_IN) {
             push(b, id_of(word), us);
         } else if (!leave(b, id_of(word), us) && b->unmatched_count < LC_TREE_STACK_MAX) {
@@ -249,6 +302,11 @@ static void open_window(builder *b)
     for (uint32_t depth = 0; depth < b->depth; depth++) {
         open_node(b, depth, b->stack[depth].since_us);
     }
+    /* Where the words go on from others, it was counted with those. */
+    lc_call_work *work = running_work(b);
+    if (work != NULL && b->depth > b->tree->at_work.around && b->window->before != LC_BEFORE_READ) {
+        work->times++;
+    }
 }
 
 static void close_window(builder *b)
@@ -260,12 +318,19 @@ static void close_window(builder *b)
             b->tree->nodes[f->node].is_open = true;
         }
     }
+    if (b->depth > b->tree->at_work.around) {
+        count_for_work(b, &b->stack[b->tree->at_work.around], b->window->end_us);
+    }
 }
 
 static bool grow_tree(builder *b, chunk *c)
 {
     const lc_calls_window *w = b->window;
     push_what_was_open(b);
+    if (w->before != LC_BEFORE_LOST || !b->has_work) {
+        b->tree->at_work = w->at_work;
+    }
+    less_around(b);
     for (uint64_t i = w->first; i < w->end; i++) {
         uint64_t word;
         if (!word_at(b, c, i, &word)) {
@@ -278,7 +343,9 @@ static bool grow_tree(builder *b, chunk *c)
         if (!b->in_window && us >= w->begin_us) {
             open_window(b);
         }
-        if (word & LC_CALLS_IN) {
+        if (is_work(word)) {
+            begin_work(b, id_of(word), us);
+        } else if (word & LC_CALLS_IN) {
             push(b, id_of(word), us);
         } else {
             leave(b, id_of(word), us);
@@ -300,6 +367,7 @@ bool lc_call_tree_build(const lc_calls_window *window, lc_call_tree *tree)
 {
     memset(tree, 0, sizeof *tree);
     tree->nodes = malloc(sizeof(lc_call_node) * LC_TREE_NODES_MAX);
+    tree->works = calloc(LC_CALLS_WORKS, sizeof(lc_call_work));
     builder b = {
         .window = window,
         .tree = tree,
@@ -309,7 +377,7 @@ bool lc_call_tree_build(const lc_calls_window *window, lc_call_tree *tree)
         .unmatched = malloc(sizeof(uint32_t) * LC_TREE_STACK_MAX),
     };
     chunk *c = calloc(1, sizeof *c);
-    const bool built = tree->nodes && b.hash && b.open && b.stack && b.unmatched && c && build(&b, c);
+    const bool built = tree->nodes && tree->works && b.hash && b.open && b.stack && b.unmatched && c && build(&b, c);
     free(b.hash);
     free(b.open);
     free(b.stack);
@@ -324,63 +392,6 @@ bool lc_call_tree_build(const lc_calls_window *window, lc_call_tree *tree)
 void lc_call_tree_free(lc_call_tree *tree)
 {
     free(tree->nodes);
+    free(tree->works);
     memset(tree, 0, sizeof *tree);
-}
-
-/* ---- what to show ------------------------------------------------------------------------- */
-
-typedef struct {
-    uint64_t total_us;
-    uint32_t node;
-} weighed;
-
-static int heavier(const void *left, const void *right)
-{
-    const weighed *a = left, *b = right;
-    if (a->total_us != b->total_us) {
-        return a->total_us > b->total_us ? -1 : 1;
-    }
-    return a->node < b->node ? -1 : 1; /* parents, which come first, before what is in them */
-}
-
-static void keep_marked(lc_call_tree *tree, uint32_t *renumbered, uint64_t *left_out_us)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < tree->count; i++) {
-        lc_call_node node = tree->nodes[i];
-        if (renumbered[i] == LC_NO_NODE) {
-            *left_out_us += node.total_us - node.inner_us;
-            continue;
-        }
-        node.parent = node.parent == LC_NO_NODE ? LC_NO_NODE : renumbered[node.parent];
-        renumbered[i] = kept;
-        tree->nodes[kept++] = node;
-    }
-    tree->count = kept;
-}
-
-bool lc_call_tree_keep(lc_call_tree *tree, uint32_t most, uint64_t *left_out_nodes, uint64_t *left_out_us)
-{
-    *left_out_nodes = *left_out_us = 0;
-    if (tree->count <= most) {
-        return true;
-    }
-    weighed *order = malloc(sizeof(weighed) * tree->count);
-    uint32_t *renumbered = malloc(sizeof(uint32_t) * tree->count);
-    const bool has_room = order != NULL && renumbered != NULL;
-    if (has_room) {
-        for (uint32_t i = 0; i < tree->count; i++) {
-            order[i] = (weighed){tree->nodes[i].total_us, i};
-            renumbered[i] = LC_NO_NODE;
-        }
-        qsort(order, tree->count, sizeof *order, heavier);
-        for (uint32_t i = 0; i < most; i++) {
-            renumbered[order[i].node] = 0;
-        }
-        *left_out_nodes = tree->count - most;
-        keep_marked(tree, renumbered, left_out_us);
-    }
-    free(order);
-    free(renumbered);
-    return has_room;
 }

@@ -35,6 +35,18 @@ typedef struct {
     uint64_t inner_us; /* of total_us what the calls in it took */
 } lc_call_node;
 
+/* What runs at one moment. */
+typedef struct {
+    uint32_t work;   /* 0: that is not known */
+    uint32_t around; /* calls that were open when it began */
+} lc_calls_at_work;
+
+/* What a callback, or all steps of a task, called. */
+typedef struct {
+    uint64_t times;    /* pieces of it that called something */
+    uint64_t total_us; /* of the calls that they began, until other work began inside of one */
+} lc_call_work;
+
 typedef struct {
     /* Copies the words from this number on; false: they cannot be read. */
     bool (*fetch)(void *context, uint64_t from, uint64_t *into, size_t count);
@@ -45,6 +57,7 @@ typedef struct {
     size_t opened_count;
     uint64_t depth; /* how many there are, with those that are not noted */
     uint64_t begin_us, end_us; /* the window */
+    lc_calls_at_work at_work;  /* before the first word; LC_BEFORE_LOST: after the last, which says the same where none of the words is of work */
 } lc_calls_window;
 
 typedef struct {
@@ -52,6 +65,8 @@ typedef struct {
     uint32_t count;
     uint64_t first_us;  /* time of the first word; end_us where there is none */
     uint64_t left_out;  /* calls for which there was no node */
+    lc_call_work *works; /* LC_CALLS_WORKS of them, by number less LC_CALLS_WORK */
+    lc_calls_at_work at_work; /* at the end */
 } lc_call_tree;
 
 /* False: no memory, or the words could not be read; the tree is empty then. */

@@ -65,6 +65,8 @@ int lc_calls_create(lc_calls *calls, const char *path, uint64_t words, uint64_t 
     }
     calls->header = (lc_calls_header *)base;
     calls->open = (lc_open_call *)(base + LC_CALLS_OPEN_OFFSET);
+    calls->slow = (lc_slow_call *)(base + LC_CALLS_SLOW_OFFSET);
+    calls->slow_us = INT64_MAX;
     calls->marks = (uint64_t *)(base + LC_CALLS_MARKS_OFFSET);
     calls->words = (uint64_t *)(base + LC_CALLS_WORDS_OFFSET);
     calls->mask = words - 1u;
@@ -80,8 +82,10 @@ void lc_calls_begin(lc_calls *calls, uint64_t tid)
 {
     lc_calls_header *header = calls->header;
     lc_calls_set_depth(calls, 0);
-    calls->written = 0;
+    calls->written = calls->told_us = 0;
     atomic_store_explicit(&header->written, 0, memory_order_release);
+    atomic_store_explicit(&header->at_work, 0, memory_order_release);
+    atomic_store_explicit(&header->slow, 0, memory_order_release);
     calls->base_ticks = lc_now_ticks();
     header->base_ticks = calls->base_ticks;
     header->tid = tid;
@@ -104,6 +108,13 @@ void lc_calls_close(lc_calls *calls)
 
 void lc_calls_enter(lc_calls *calls, uint32_t id) { lc_calls_enter_at(calls, id, lc_calls_us(calls, lc_now_ticks())); }
 
+void lc_calls_begin_work(lc_calls *calls, uint32_t number)
+{
+    const uint64_t us = lc_calls_us(calls, lc_now_ticks());
+    lc_calls_put(calls, LC_CALLS_IN | (uint64_t)number << LC_CALLS_TIME_BITS | (us & LC_CALLS_TIME_MASK), us);
+    atomic_store_explicit(&calls->header->at_work, calls->depth << 32 | number, memory_order_release);
+}
+
 /* False: no such call is open. */
 static bool unwind_to(lc_calls *calls, uint32_t id)
 {
@@ -121,9 +132,32 @@ static bool unwind_to(lc_calls *calls, uint32_t id)
     return depth > 0;
 }
 
-void lc_calls_leave(lc_calls *calls, uint32_t id)
+bool lc_calls_leave(lc_calls *calls, uint32_t id)
 {
-    if (unwind_to(calls, id)) {
-        lc_calls_leave_at(calls, id, lc_calls_us(calls, lc_now_ticks()));
+    if (!unwind_to(calls, id)) {
+        return false;
     }
+    const uint64_t us = lc_calls_us(calls, lc_now_ticks());
+    lc_calls_leave_at(calls, id, us);
+    return calls->depth < LC_CALLS_OPEN_MAX && lc_calls_was_slow(calls, us);
+}
+
+bool lc_calls_has_begun_in_last(const lc_calls *calls, uint64_t ticks)
+{
+    return ticks > calls->base_ticks && lc_calls_us(calls, ticks) >= calls->open[calls->depth].us;
+}
+
+bool lc_calls_note_slow(lc_calls *calls)
+{
+    const lc_open_call *call = &calls->open[calls->depth];
+    if (calls->told_us > call->us) {
+        return false;
+    }
+    calls->told_us = call->us + 1u;
+    const uint64_t number = atomic_load_explicit(&calls->header->slow, memory_order_relaxed);
+    const uint64_t last = calls->words[(calls->written - 1u) & calls->mask]; /* its end: the lower bits of the time */
+    const uint64_t took_us = (last - call->us) & LC_CALLS_TIME_MASK;
+    calls->slow[number % LC_CALLS_SLOW_MAX] = (lc_slow_call){call->id, call->us, call->us + took_us, calls->written};
+    atomic_store_explicit(&calls->header->slow, number + 1u, memory_order_release);
+    return true;
 }

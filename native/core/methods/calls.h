@@ -14,10 +14,13 @@
 typedef struct {
     lc_calls_header *header; /* NULL: none */
     lc_open_call *open;
+    lc_slow_call *slow;
     uint64_t *marks;
     uint64_t *words;
     uint64_t mask;
     uint64_t written, depth, base_ticks, us_q64; /* as in the header: read without a look at shared memory */
+    int64_t slow_us;  /* a call of this length is slow; INT64_MAX: none is */
+    uint64_t told_us; /* when the slow call that was noted last had begun, plus 1 */
     size_t bytes;
 } lc_calls;
 
@@ -38,8 +41,18 @@ void lc_calls_close(lc_calls *calls);
 /* A call of this code begins, or goes on. */
 void lc_calls_enter(lc_calls *calls, uint32_t id);
 
-/* The innermost call of this code ends, or pauses; those inside it end with it. One that is not open is none. */
-void lc_calls_leave(lc_calls *calls, uint32_t id);
+/* The innermost call of this code ends, or pauses; those inside it end with it. One that is not open is none. Whether it was slow;
+ * then lc_calls_note_slow notes it. */
+bool lc_calls_leave(lc_calls *calls, uint32_t id);
+
+/* Of the call that has just ended: whether a turn or a callback that began at these ticks began inside it. */
+bool lc_calls_has_begun_in_last(const lc_calls *calls, uint64_t ticks);
+
+/* Notes the call that has just ended, and was slow. False: one inside it was noted, and says more of where the time went. */
+bool lc_calls_note_slow(lc_calls *calls);
+
+/* The calls from here on, until the next such note, belong to this work (LC_CALLS_WORK). */
+void lc_calls_begin_work(lc_calls *calls, uint32_t number);
 
 /* ---- the short ways, which call nothing ------------------------------------------------------ */
 
@@ -79,6 +92,12 @@ static inline void lc_calls_leave_at(lc_calls *calls, uint32_t id, uint64_t us)
     lc_calls_put(calls, (uint64_t)id << LC_CALLS_TIME_BITS | (us & LC_CALLS_TIME_MASK), us);
 }
 
+/* Whether the call that has just ended at this time was slow. A counter may step back. */
+static inline bool lc_calls_was_slow(const lc_calls *calls, uint64_t us)
+{
+    return __builtin_expect((int64_t)(us - calls->open[calls->depth].us) >= calls->slow_us, 0);
+}
+
 /* Whether it is the innermost call, and noted. */
 static inline bool lc_calls_is_innermost(const lc_calls *calls, uint32_t id)
 {
@@ -95,14 +114,18 @@ static inline void lc_calls_enter_soon(lc_calls *calls, uint32_t id)
     }
 }
 
-static inline void lc_calls_leave_soon(lc_calls *calls, uint32_t id)
+/* Whether lc_calls_leave may be done the short way. */
+static inline bool lc_calls_can_leave_soon(const lc_calls *calls, uint32_t id)
 {
-    if (lc_counter_is_used() && lc_calls_is_innermost(calls, id)) {
-        lc_calls_set_depth(calls, calls->depth - 1u);
-        lc_calls_leave_at(calls, id, lc_calls_us(calls, lc_counter_ticks()));
-    } else {
-        lc_calls_leave(calls, id);
-    }
+    return lc_counter_is_used() && lc_calls_is_innermost(calls, id);
+}
+
+static inline bool lc_calls_leave_soon(lc_calls *calls, uint32_t id)
+{
+    const uint64_t us = lc_calls_us(calls, lc_counter_ticks());
+    lc_calls_set_depth(calls, calls->depth - 1u);
+    lc_calls_leave_at(calls, id, us);
+    return lc_calls_was_slow(calls, us);
 }
 
 #endif

@@ -23,20 +23,27 @@ static struct sigaction asked[SIGNALS]; /* the program's; of those signals for w
 static _Atomic uint64_t watched;
 static _Atomic(lc_signal_note) noting; /* NULL: nothing is noted */
 static _Atomic pid_t process;          /* a child that shares this memory until its exec (vfork) is another one */
-static atomic_int busy;
+static _Atomic pid_t busy; /* the process of the thread that is inside; 0: none is */
 static lc_got_patch patches[PATCHES];
 static _Atomic uint64_t ending; /* of those watched: the program has the default action for them */
 
 static void on_signal(int number, siginfo_t *info, void *context);
 
-/* With all signals blocked: no handler waits for the thread that it has interrupted. Others wait for a few instructions, or, where a
- * fork has left it taken, for a tenth of a second. */
+/* With all signals blocked: no handler waits for the thread that it has interrupted. Others wait for a few instructions, or for as long
+ * as the host does not run that thread; where a fork has left it taken, whose holder is not here, for a tenth of a second. */
 static void enter(sigset_t *before)
 {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, before);
-    for (int tries = 1; atomic_exchange(&busy, 1) != 0 && tries < SPINS * SLEEPS; tries++) {
+    const pid_t own = getpid();
+    pid_t holder = 0;
+    for (unsigned tries = 1; !atomic_compare_exchange_strong(&busy, &holder, own); tries++) {
+        if (holder != own && tries >= SPINS * SLEEPS) {
+            atomic_store(&busy, own);
+            break;
+        }
+        holder = 0;
         (void)(tries % SPINS == 0 && poll(NULL, 0, 1));
     }
 }
@@ -76,7 +83,8 @@ static int put(int number, const struct sigaction *wanted)
     struct sigaction made;
     const bool ends = is_plain(wanted, SIG_DFL);
     atomic_fetch_and(&ending, ~LC_SIGNAL_BIT(number));
-    if (is_plain(wanted, SIG_IGN) || (ends && atomic_load(&process) == FIRST_PROCESS)) {
+    const bool has_no_effect = ends && atomic_load(&process) == FIRST_PROCESS && !(LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number));
+    if (is_plain(wanted, SIG_IGN) || has_no_effect) {
         return kernel(number, wanted, NULL);
     }
     if (kernel(number, &ours, NULL) != 0) {
@@ -120,13 +128,25 @@ int lc_disposition_change(int number, const struct sigaction *wanted, struct sig
     return result;
 }
 
+/* In the first process of a container one that was sent does nothing by default; a fault ends it. */
+static bool does_nothing(int number, const siginfo_t *info)
+{
+    return atomic_load(&process) == FIRST_PROCESS && !lc_signal_is_fault(number, info);
+}
+
 /* What the kernel would have done: the signal is pending when the handler returns, and ends the process where it was. A call that had
  * opened it for itself (ppoll, sigsuspend) would close it again before that. */
 static void end_by(int number, siginfo_t *info, void *context)
 {
     const struct sigaction plain = {.sa_handler = SIG_DFL};
     const pid_t own = (pid_t)syscall(SYS_gettid);
+    if (does_nothing(number, info)) {
+        return;
+    }
     (void)kernel(number, &plain, NULL);
+    if (lc_signal_is_fault(number, info)) { /* what has caused it is done again */
+        return;
+    }
     sigdelset(&((ucontext_t *)context)->uc_sigmask, number);
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), own, number, info) != 0) {
         (void)syscall(SYS_tgkill, getpid(), own, number);
@@ -156,14 +176,17 @@ static void on_signal(int number, siginfo_t *info, void *context)
     const bool by_kernel = find_programs(number, &action);
     const bool ends = is_plain(&action, SIG_DFL);
     const lc_signal_note note = atomic_load(&noting);
-    if (by_kernel && note != NULL && getpid() == atomic_load(&process)) {
-        note(number, info, ends);
+    if (by_kernel && note != NULL && getpid() == atomic_load(&process) && !(ends && does_nothing(number, info))) {
+        note(number, info, context, ends);
     }
     errno = error;
     if (action.sa_flags & SA_SIGINFO) {
         action.sa_sigaction(number, info, context);
     } else if (ends && by_kernel) { /* another handler finds nothing to call where the default action is */
         end_by(number, info, context);
+    } else if (ends && (LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number))) { /* but it would fault for ever; there may be no info */
+        const struct sigaction plain = {.sa_handler = SIG_DFL};
+        (void)kernel(number, &plain, NULL);
     } else if (!ends && action.sa_handler != SIG_IGN) {
         action.sa_handler(number);
     }
@@ -245,22 +268,11 @@ static void give_back(uint64_t signals, bool only_default)
     }
 }
 
-static void *choose(void *context, void *original)
-{
-    (void)context;
-    return original == (void *)(uintptr_t)kernel ? (void *)(uintptr_t)lc_disposition_change : NULL;
-}
-
-/* Not where the linker takes the object's own entry for the function itself: calls of ours would come back. */
 static void lead_calls_here(const void *caller)
 {
-    const lc_got_object where = {.address = caller}, functions = {.address = (const void *)(uintptr_t)kernel};
-    const lc_got_call call = {.symbol = "sigaction", .fallback = (void *)(uintptr_t)kernel};
-    const void *base, *functions_base;
-    char path[1];
-    if (caller != NULL && patches[0].entry == NULL && lc_got_find(where, &base, path, sizeof path) &&
-        lc_got_find(functions, &functions_base, path, sizeof path) && base != functions_base) {
-        (void)lc_got_replace(where, call, choose, NULL, patches, PATCHES);
+    if (caller != NULL && patches[0].entry == NULL) {
+        (void)lc_got_lead(caller, "sigaction", (void *)(uintptr_t)kernel, (void *)(uintptr_t)lc_disposition_change, patches,
+                          PATCHES);
     }
 }
 

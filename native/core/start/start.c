@@ -13,7 +13,6 @@
 #include "core/flight/set_aside.h"
 #include "core/host/process_facts.h"
 
-#define BYTES (LC_START_HEADER_BYTES + LC_START_IMPORTS_MAX * sizeof(lc_start_import))
 #define TRIFLE_NS UINT64_C(20000) /* importlib.import_module of what is there already */
 
 bool lc_start_awaited;
@@ -23,9 +22,10 @@ static uint32_t open_imports[256]; /* numbers; those further in belong to the in
 static uint32_t depth;
 static uint64_t faults_before[256];
 static uint64_t slow_from_ns;
+static uint64_t room; /* for so many imports */
 static void (*when_slow)(void);
 
-static lc_start_import *imports(void) { return (lc_start_import *)((char *)header + LC_START_HEADER_BYTES); }
+static lc_start_import *first_import(void) { return (lc_start_import *)((char *)header + LC_START_HEADER_BYTES); }
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -39,18 +39,19 @@ static uint64_t major_faults(int whose)
     return getrusage(whose, &usage) == 0 ? (uint64_t)usage.ru_majflt : 0;
 }
 
-static void fill_header(uint64_t hook_ns, uint64_t run_ns)
+static void fill_header(uint64_t hook_ns, uint64_t run_ns, uint64_t bytes, bool unfrozen)
 {
     const uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns = lc_now_ns();
     const long per_second = sysconf(_SC_CLK_TCK);
     header->version = LC_START_VERSION;
     header->byte_order = LC_START_BYTE_ORDER;
-    header->file_bytes = BYTES;
+    header->file_bytes = bytes;
     header->tid = (uint64_t)syscall(SYS_gettid);
     header->boot_offset_ns = boot_ns > now_ns ? boot_ns - now_ns : 0;
     header->process_start = lc_process_start();
     header->tick_ns = per_second > 0 ? 1000000000u / (uint64_t)per_second : 0;
     header->run_ns = run_ns;
+    header->unfrozen = unfrozen;
     atomic_store(&header->marks[LC_START_HOOK], hook_ns);
     atomic_store(&header->marks[LC_START_WATCHED], now_ns);
     /* The magic comes last: a file without it is still being made. */
@@ -58,7 +59,8 @@ static void fill_header(uint64_t hook_ns, uint64_t run_ns)
     memcpy(header->magic, LC_START_MAGIC, sizeof header->magic);
 }
 
-int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void))
+int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void), bool imports,
+                    bool unfrozen)
 {
     if (header != NULL) {
         return EALREADY;
@@ -67,8 +69,10 @@ int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_
     if (fd < 0) {
         return errno;
     }
-    int error = lc_set_aside(fd, 0, BYTES);
-    void *base = error == 0 ? mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    const uint64_t wanted = imports ? LC_START_IMPORTS_MAX : 0;
+    const uint64_t bytes = LC_START_HEADER_BYTES + wanted * sizeof(lc_start_import);
+    int error = lc_set_aside(fd, 0, bytes);
+    void *base = error == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     error = error == 0 && base == MAP_FAILED ? errno : error;
     close(fd);
     if (error != 0) {
@@ -77,9 +81,10 @@ int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_
     }
     header = base;
     depth = 0;
-    fill_header(hook_ns, run_ns);
+    room = wanted;
+    fill_header(hook_ns, run_ns, bytes, unfrozen);
     const uint64_t began_ns = header->process_start * header->tick_ns - header->boot_offset_ns;
-    slow_from_ns = (run_ns != 0 ? run_ns : began_ns) + slow_ns;
+    slow_from_ns = slow_ns != 0 ? (run_ns != 0 ? run_ns : began_ns) + slow_ns : UINT64_MAX;
     when_slow = slow;
     lc_start_awaited = true;
     return 0;
@@ -108,6 +113,14 @@ void lc_start_note(lc_start_mark mark, bool again)
     }
 }
 
+void lc_start_collected(uint64_t took_ns)
+{
+    if (lc_start_awaited && header != NULL) {
+        atomic_fetch_add(&header->collections, 1u);
+        atomic_fetch_add(&header->gc_ns, took_ns);
+    }
+}
+
 void lc_start_idle(void)
 {
     if (lc_start_is_here()) {
@@ -133,7 +146,7 @@ enum { DEPTH_MAX = sizeof open_imports / sizeof *open_imports };
 /* NULL: there was no room for it. */
 static lc_start_import *noted_import(uint64_t number)
 {
-    return header != NULL && number < LC_START_IMPORTS_MAX ? &imports()[number] : NULL;
+    return header != NULL && number < room ? &first_import()[number] : NULL;
 }
 
 uint64_t lc_start_import_begin(const char *name, size_t length)

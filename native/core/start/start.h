@@ -10,9 +10,10 @@
 /* Whether the start is being noted, and none of its ends has come: all that hooks look at. */
 extern bool lc_start_awaited;
 
-/* Makes the file (must not exist; mode 0600). Times as in the header. `slow` is called, on any thread and with no GIL, where the
+/* Makes the file (must not exist; mode 0600), with room for imports or without. Times as in the header. `slow` is called, on any thread and with no GIL, where the
  * start is over after `slow_ns`. 0, or an errno; EALREADY: one is noted. GIL. */
-int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void));
+int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void), bool imports,
+                    bool unfrozen);
 
 /* Notes the moment, if it is the first of its kind (`again`: the last). Any thread, no GIL needed. */
 void lc_start_note(lc_start_mark mark, bool again);
@@ -27,7 +28,10 @@ static inline void lc_start_waits(void)
     }
 }
 
-/* Whether the calling thread's imports are noted. GIL. */
+/* A garbage collection has ended, which took this long. GIL. */
+void lc_start_collected(uint64_t took_ns);
+
+/* Whether the calling thread is the one whose start is noted. GIL. */
 bool lc_start_is_here(void);
 
 /* Imports, one inside the other. `begin` answers what goes to `end`. GIL, on the main thread. */

@@ -1,6 +1,6 @@
 /* The file of a start, as it lies beside the flight file: docs/internals/start-format.md.
  *
- * A page of header, then imports in the order of their begins. Written under the GIL, but for marks; read by anybody at any time,
+ * A page of header, then imports in the order of their begins; of a short record the page alone. Written under the GIL, but for marks; read by anybody at any time,
  * also after the process is dead.
  */
 #ifndef LOOPCANARY_START_FORMAT_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define LC_START_MAGIC "LCSTART"
-#define LC_START_VERSION 1u
+#define LC_START_VERSION 2u
 #define LC_START_BYTE_ORDER 0x01020304u
 
 enum { LC_START_HEADER_BYTES = 4096, LC_START_IMPORTS_MAX = 2048, LC_START_NAME_BYTES = 64, LC_START_MARK_ROOM = 16 };
@@ -46,6 +46,9 @@ typedef struct {
     _Atomic uint64_t marks[LC_START_MARK_ROOM];
     _Atomic uint64_t imports;      /* that were begun; those beyond the room are counted only */
     _Atomic uint64_t major_faults; /* of the process, when something was noted last */
+    _Atomic uint64_t collections;  /* of garbage, until the start was over */
+    _Atomic uint64_t gc_ns;        /* that they took */
+    uint64_t unfrozen;             /* 1: Python reads modules of its own from files that it could have had frozen */
 } lc_start_header;
 
 typedef enum { LC_IMPORT_NO_CODE = 0, LC_IMPORT_CACHED = 1, LC_IMPORT_COMPILED = 2 } lc_import_how;

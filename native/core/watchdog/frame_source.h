@@ -121,7 +121,9 @@ struct lc_frame_source {
     lc_walk_result (*walk)(lc_frame_source *self, uint64_t thread_state, lc_stack *out);
     /* Who holds the GIL of this thread's interpreter. */
     void (*gil)(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out);
-    /* All threads of that interpreter; answers how many were written to `out`. */
+    /* The PyThreadState of the thread with this number, in any interpreter; 0: it has none. */
+    uint64_t (*thread_state)(lc_frame_source *self, uint64_t tid);
+    /* All threads of that interpreter, of the main one for the thread state 0; answers how many were written to `out`. */
     uint32_t (*threads)(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
                         uint32_t room);
     /* What `threading` calls the thread with this number; empty where that is not known. */

@@ -24,7 +24,7 @@ static void open_view(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
         return;
     }
     /* A few threads stall again and again; many at once must not use up the program's descriptors. */
-    for (uint64_t i = 0; i < LC_LANE_COUNT && w->views_open >= VIEWS_KEPT; i++) {
+    for (uint64_t i = 0; i < LC_WATCH_COUNT && w->views_open >= VIEWS_KEPT; i++) {
         lc_lane_watch *other = &w->watches[i];
         if (other != watch && other->view.tid != 0) {
             lc_thread_view_close(&other->view);

@@ -1,5 +1,8 @@
 #include "core/watchdog/stall_watch.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include "core/host/host_watch.h"
 #include "core/lane/long_work.h"
 #include "core/lane/tally.h"
@@ -146,7 +149,8 @@ static bool must_rebind(const lc_slot *slot, const subject *s, uint64_t now_ns)
 static void save_hang(lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns)
 {
     const lc_slot *slot = watch->writer->slot;
-    if (busy_ns >= watch->next_checkpoint_ns && lc_checkpoint_write(&w->checkpoint, w->flight, slot->lane, slot)) {
+    if (busy_ns >= watch->next_checkpoint_ns && slot->lane < LC_LANE_COUNT &&
+        lc_checkpoint_write(&w->checkpoint, w->flight, slot->lane, slot)) {
         watch->next_checkpoint_ns = 2u * busy_ns;
     }
 }
@@ -169,7 +173,7 @@ void lc_stall_watch_take_threads(lc_watchdog *w, uint64_t index)
     lc_lane_watch *watch = &w->watches[index];
     if (watch->writer != NULL && LC_LOAD(watch->writer->slot->state) == LC_SLOT_STALL &&
         !has_fresh_threads(watch->writer->slot, lc_now_ns())) {
-        take_threads(w, lc_flight_lane(w->flight, index), watch);
+        take_threads(w, index == LC_LANE_COUNT ? w->fault_lane : lc_flight_lane(w->flight, index), watch);
     }
 }
 
@@ -242,6 +246,28 @@ static void leave_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_wa
     }
 }
 
+/* A slot for what goes on, or the one that it has. False: there is none. */
+static bool has_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, const subject *s, const lane_now *now,
+                     uint64_t now_ns)
+{
+    if (watch->writer == NULL) {
+        lc_slot *slot = lc_stall_slot_open(w, index, lane, watch);
+        if (slot == NULL) {
+            return false;
+        }
+        bind_slot(watch, s, now);
+        watch->next_sample_ns = now_ns;
+        LC_RELEASE(slot->state, LC_SLOT_OPEN);
+    } else if (must_rebind(watch->writer->slot, s, now_ns)) {
+        bind_slot(watch, s, now);
+        watch->next_sample_ns = now_ns;
+        if (s->kind == LC_ENDED_CALLBACK) { /* samples of what came before it do not count for it */
+            LC_STORE(watch->writer->slot->interval_ns, w->settings.sample_interval_ns);
+        }
+    }
+    return true;
+}
+
 static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns)
 {
     lane_now now;
@@ -257,22 +283,71 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane
     if (s.kind == 0) {
         return next_suspicion(w, lane, &now, now_ns);
     }
-    if (watch->writer == NULL) {
-        lc_slot *slot = lc_stall_slot_open(w, index, lane, watch);
-        if (slot == NULL) {
-            return now_ns + w->settings.tick_ns;
-        }
-        bind_slot(watch, &s, &now);
-        watch->next_sample_ns = now_ns;
-        LC_RELEASE(slot->state, LC_SLOT_OPEN);
-    } else if (must_rebind(watch->writer->slot, &s, now_ns)) {
-        bind_slot(watch, &s, &now);
-        watch->next_sample_ns = now_ns;
-        if (s.kind == LC_ENDED_CALLBACK) { /* samples of what came before it do not count for it */
-            LC_STORE(watch->writer->slot->interval_ns, w->settings.sample_interval_ns);
-        }
+    return has_slot(w, index, lane, watch, &s, &now, now_ns) ? follow(w, lane, watch, &s, now_ns) : now_ns + w->settings.tick_ns;
+}
+
+/* False: there is no slot. */
+static bool take(lc_watchdog *w, uint64_t index, lc_lane *lane, const subject *s, const lane_now *now, uint64_t now_ns)
+{
+    lc_lane_watch *watch = &w->watches[index];
+    if (!has_slot(w, index, lane, watch, s, now, now_ns)) {
+        return false;
     }
-    return follow(w, lane, watch, &s, now_ns);
+    watch->next_sample_ns = now_ns;
+    (void)follow(w, lane, watch, s, now_ns);
+    return true;
+}
+
+/* False: it is in no turn, or there is no slot. */
+static bool take_turn(lc_watchdog *w, uint64_t index, uint64_t now_ns)
+{
+    lc_lane *lane = lc_flight_lane(w->flight, index);
+    lc_lane_watch *watch = &w->watches[index];
+    lane_now now;
+    if (LC_ACQUIRE(lane->state) != LC_LANE_ACTIVE || !read_lane(w, lane, &now) || !(now.turn & 1u)) {
+        return false;
+    }
+    if (watch->writer != NULL && LC_LOAD(watch->writer->slot->turn_epoch) != now.turn) {
+        leave_slot(w, index, lane, watch);
+    }
+    const subject s = now.callback & 1u ? (subject){LC_ENDED_CALLBACK, now.callback, now.callback_begin_ns, 0}
+                                        : (subject){LC_ENDED_TURN, 0, now.turn_begin_ns, 0};
+    return take(w, index, lane, &s, &now, now_ns);
+}
+
+/* As if it were in a turn from the fault on. */
+static void take_thread(lc_watchdog *w, uint64_t tid, uint64_t at_ns, uint64_t now_ns)
+{
+    static const char kind[] = "thread";
+    lc_lane *lane = w->fault_lane;
+    const lane_now now = {.turn = 1, .turn_begin_ns = at_ns};
+    const subject s = {LC_ENDED_FAULT, 0, at_ns, 0};
+    const uint64_t thread_state = w->source->thread_state(w->source, tid);
+    const lc_text name = w->source->thread_name(w->source, thread_state, tid);
+    memset(lane, 0, sizeof *lane);
+    memcpy(lane->loop_kind, kind, sizeof kind);
+    if (name.length > 0) {
+        memcpy(lane->thread_name, name.bytes, name.length < sizeof lane->thread_name ? name.length : sizeof lane->thread_name - 1u);
+    } else if ((pid_t)tid == getpid()) {
+        strcpy(lane->thread_name, "MainThread");
+    }
+    LC_STORE(lane->tid, tid);
+    LC_STORE(lane->thread_state, thread_state);
+    LC_STORE(lane->turn_epoch, now.turn);
+    (void)take(w, LC_LANE_COUNT, lane, &s, &now, now_ns);
+}
+
+void lc_stall_watch_take_fault(lc_watchdog *w, uint64_t tid, uint64_t at_ns)
+{
+    const uint64_t used = LC_ACQUIRE(w->flight->header->sections[LC_SECTION_LANES].used), now_ns = lc_now_ns();
+    bool is_taken = false;
+    lc_stall_slot_release(&w->watches[LC_LANE_COUNT]); /* the program has survived the fault before */
+    for (uint64_t i = 0; i < used && i < LC_LANE_COUNT && !is_taken; i++) {
+        is_taken = LC_LOAD(lc_flight_lane(w->flight, i)->tid) == tid && take_turn(w, i, now_ns);
+    }
+    if (!is_taken) {
+        take_thread(w, tid, at_ns != 0 ? at_ns : now_ns, now_ns);
+    }
 }
 
 static uint64_t look_idle(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, uint64_t turn,

@@ -8,8 +8,12 @@
  * long enough for the watchdog to park. */
 uint64_t lc_stall_watch_look(lc_watchdog *watchdog, uint64_t index, uint64_t now_ns);
 
-/* The stacks of all threads into the lane's stall, if it has one; not where they were read half a second ago. */
+/* The stacks of all threads into the lane's stall, if it has one (LC_LANE_COUNT: into that of a fault in no turn); not where they were read half a second ago. */
 void lc_stall_watch_take_threads(lc_watchdog *watchdog, uint64_t index);
+
+/* This thread has caused a fault, and may be about to die: the turn that it is in is a stall from now on, with a sample. Where it is in
+ * none, a slot of its own has what it did; of the last such thread only. */
+void lc_stall_watch_take_fault(lc_watchdog *watchdog, uint64_t tid, uint64_t at_ns);
 
 void lc_stall_watch_close_view(lc_watchdog *watchdog, uint64_t index);
 void lc_stall_watch_close_readings(lc_watchdog *watchdog, uint64_t index);

@@ -29,10 +29,11 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
 {
     clear(w);
     lc_checkpoint_open(&w->checkpoint, checkpoint_path, &w->life);
-    const size_t watches = aligned(LC_LANE_COUNT * sizeof *w->watches);
+    const size_t watches = aligned(LC_WATCH_COUNT * sizeof *w->watches);
+    const size_t fault_lane = aligned(sizeof *w->fault_lane);
     const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
     const size_t stack = aligned(sizeof *w->stack);
-    w->memory_bytes = watches + writers + 2 * stack + sizeof *w->moved;
+    w->memory_bytes = watches + writers + 2 * stack + fault_lane + sizeof *w->moved;
     w->memory = mmap(NULL, w->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w->memory == MAP_FAILED) {
         w->memory = NULL;
@@ -43,7 +44,8 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     w->writers = (lc_slot_writer *)(at + watches);
     w->stack = (lc_stack *)(at + watches + writers);
     w->holder_stack = (lc_stack *)(at + watches + writers + stack);
-    w->moved = (lc_moved *)(at + watches + writers + 2 * stack);
+    w->fault_lane = (lc_lane *)(at + watches + writers + 2 * stack);
+    w->moved = (lc_moved *)(at + watches + writers + 2 * stack + fault_lane);
     w->flight = flight;
     w->source = source;
     w->settings = *settings;
@@ -64,7 +66,7 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
 
 static void close_files(lc_watchdog *w)
 {
-    for (uint64_t i = 0; i < LC_LANE_COUNT && w->views_open + w->readings_open > 0; i++) {
+    for (uint64_t i = 0; i < LC_WATCH_COUNT && w->views_open + w->readings_open > 0; i++) {
         lc_stall_watch_close_view(w, i);
         lc_stall_watch_close_readings(w, i);
     }

@@ -42,6 +42,9 @@ typedef struct {
     uint64_t signals;           /* that are noted as they come, a bit each (core/signals) */
 } lc_watchdog_settings;
 
+/* One for each lane, and for a thread without a turn that has caused a fault. */
+#define LC_WATCH_COUNT (LC_LANE_COUNT + 1u)
+
 /* What the watchdog remembers of a lane between looks. */
 typedef struct {
     uint64_t generation;
@@ -81,7 +84,8 @@ typedef struct {
     uint64_t views_open;
     uint64_t readings_open; /* lanes whose readings hold a descriptor */
     lc_host_view host;
-    lc_lane_watch *watches;   /* LC_LANE_COUNT */
+    lc_lane_watch *watches;   /* LC_WATCH_COUNT */
+    lc_lane *fault_lane; /* in no file: what stands for such a thread */
     lc_slot_writer *writers;  /* LC_SLOT_COUNT, writers[i] for slot i */
     lc_stack *stack;          /* scratch: large */
     lc_stack *holder_stack;

@@ -68,6 +68,35 @@ uint32_t lc_threads_of(const lc_cpython_source *source, uint64_t interp, lc_thre
 
 uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out, uint32_t room)
 {
+    lc_thread_words words = {.interp = source->at.interp};
+    const bool is_known = thread_state == 0 || lc_thread_words_read(source, thread_state, &words);
+    return is_known ? lc_threads_of(source, words.interp, out, room) : 0;
+}
+
+/* Of this interpreter's threads the one with this number, 0 none. As in lc_threads_of the list may change meanwhile. */
+static uint64_t thread_of(const lc_cpython_source *source, uint64_t interp, uint64_t tid)
+{
     lc_thread_words words;
-    return lc_thread_words_read(source, thread_state, &words) ? lc_threads_of(source, words.interp, out, room) : 0;
+    uint64_t each = 0;
+    bool readable = lc_read(source->reader, interp + source->layout.interp_threads, &each, 8);
+    for (uint32_t i = 0; i < LC_THREADS_MAX && readable && each != 0; i++) {
+        readable = lc_thread_words_read(source, each, &words) && words.interp == interp;
+        if (readable && words.tid == tid) {
+            return each;
+        }
+        each = words.next;
+    }
+    return 0;
+}
+
+uint64_t lc_thread_state(const lc_cpython_source *source, uint64_t tid)
+{
+    const lc_layout *l = &source->layout;
+    uint64_t each = 0, found = 0;
+    bool readable = lc_read(source->reader, source->at.runtime + l->runtime_interpreters, &each, 8);
+    for (uint32_t i = 0; i < LC_INTERPRETERS_MAX && readable && each != 0 && found == 0; i++) {
+        found = thread_of(source, each, tid);
+        readable = lc_read(source->reader, each + l->interp_next, &each, 8);
+    }
+    return found;
 }

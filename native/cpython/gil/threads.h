@@ -26,7 +26,8 @@ lc_thread_words lc_thread_words_in(const lc_layout *layout, const uint8_t *heade
 /* The threads of this interpreter. Working memory: none. */
 uint32_t lc_threads_of(const lc_cpython_source *source, uint64_t interp, lc_thread_ref *out, uint32_t room);
 
-/* lc_frame_source.threads and .gil. Watchdog's thread; no GIL, lock, allocation. */
+/* lc_frame_source.thread_state, .threads and .gil. Watchdog's thread; no GIL, lock, allocation. */
+uint64_t lc_thread_state(const lc_cpython_source *source, uint64_t tid);
 uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out,
                     uint32_t room);
 void lc_gil(lc_cpython_source *source, uint64_t thread_state, lc_gil_view *out);

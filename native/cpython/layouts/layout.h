@@ -69,6 +69,7 @@
     X(gil_wait,                     32,        32,        32,   32,   32)      \
     X(frame_bytes,                  72,        72,        72,   80,   80)      \
     X(frame_code,                   32,         0,         0,    0,    0)      \
+    X(frame_globals,                 8,        24,        24,   24,   24)      \
     X(frame_previous,               48,         8,         8,    8,    8)      \
     X(frame_instr,                  56,        56,        56,   56,   56)      \
     X(frame_stack,                  64,        64,        64,   64,   64)      \
@@ -108,6 +109,7 @@
     X(long_sign_mask,                0,         3,         3,    3,    3)      \
     X(function_qualname,            40,        40,        40,   40,   40)      \
     X(method_function,              16,        16,        16,   16,   16)      \
+    X(method_self,                  24,        24,        24,   24,   24)      \
     X(cfunction_def,                16,        16,        16,   16,   16)      \
     X(cfunction_self,               24,        24,        24,   24,   24)      \
     X(values_before,                32,        24, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
@@ -125,6 +127,7 @@
     X(handle_ident,          LC_ABSENT, LC_ABSENT,        32,   32,   32)      \
     X(weakref_object,               16,        16,        16,   16,   16)      \
     X(generator_qualname,           40,        32,        32,   32,   32)      \
+    X(generator_frame,              80,        72,        72,   72,   72)      \
     X(type_name,                    24,        24,        24,   24,   24)      \
     X(type_base,                   256,       256,       256,  256,  256)
 

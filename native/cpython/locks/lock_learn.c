@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpython/locks/locks.h"
+#include "cpython/locks/with_blocks.h"
 #include "cpython/objects/objects.h"
 #include "cpython/source/outside.h"
 #include "cpython/walker/frame_values.h"
@@ -193,7 +194,8 @@ static void see(lc_cpython_source *source, const lc_outside_addresses *addresses
     }
 }
 
-static void see_frame(lc_cpython_source *source, const lc_outside_addresses *addresses, const lc_raw_frame *frame)
+static void see_frame(lc_cpython_source *source, const lc_outside_addresses *addresses, const lc_raw_frame *frame,
+                      uint32_t managers_deep)
 {
     lc_frame_shape shape;
     uint64_t slots[LC_FRAME_SLOTS_MAX];
@@ -206,7 +208,11 @@ static void see_frame(lc_cpython_source *source, const lc_outside_addresses *add
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
+        lc_raw_frame inside;
         see(source, addresses, slots[i]); /* what is not in use any more is seen, too: it has to look like a lock */
+        if (managers_deep > 0 && lc_manager_frame(source, slots[i], &inside)) {
+            see_frame(source, addresses, &inside, managers_deep - 1);
+        }
     }
 }
 
@@ -233,7 +239,7 @@ void lc_outside_learn_locks(lc_cpython_source *source, const lc_outside_addresse
         const lc_chain *chain = lc_chain_of_thread(source, threads[i].thread_state, FRAMES_EACH);
         for (uint32_t j = 0; chain != NULL && j < chain->count && budget > 0; j++) {
             if (!chain->frames[j].shim) {
-                see_frame(source, addresses, &chain->frames[j]);
+                see_frame(source, addresses, &chain->frames[j], LC_MANAGERS_DEEP);
                 budget--;
             }
         }

@@ -5,45 +5,14 @@
 #include "cpython/gil/threads.h"
 #include "cpython/locks/futures.h"
 #include "cpython/locks/lock_waited.h"
+#include "cpython/locks/with_blocks.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 
 enum { FRAMES_EACH = 96 /* from the innermost one: blocks further out are not found */ };
 
-/* ---- a with block ---------------------------------------------------------------------------------- */
-
-/* What `with` keeps on the value stack until the block ends. Up to 3.13 it is the lock's __exit__, bound. */
-static bool is_bound_exit(const lc_cpython_source *source, uint64_t object, uint64_t lock, uint64_t definition)
-{
-    const lc_layout *l = &source->layout;
-    return lc_type_at(source, object) == source->at.cfunction_type &&
-           lc_word_at(source, object + l->cfunction_self) == lock &&
-           lc_word_at(source, object + l->cfunction_def) == definition;
-}
-
-static bool is_in_with(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_found_lock *lock)
-{
-    const lc_lock_facts *facts = &source->locks;
-    const int type = lock->kind == LC_LOCK_RECURSIVE ? LC_TYPE_RLOCK : LC_TYPE_LOCK;
-    lc_frame_shape shape;
-    uint64_t slots[LC_FRAME_SLOTS_MAX];
-    if (!lc_frame_shape_read(source, frame, &shape)) {
-        return false;
-    }
-    const uint32_t kept = lc_frame_stack_kept(source, frame, &shape);
-    if (kept == 0 || !lc_frame_slots_read(source, frame, shape.locals, kept, slots)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < kept; i++) {
-        if (source->layout.with_words == 1
-                ? is_bound_exit(source, slots[i], lock->object, facts->exit_definitions[type])
-                : i > 0 && slots[i] == lock->object && slots[i - 1] == facts->exit_descriptors[type]) {
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- a condition ------------------------------------------------------------------------------------ */
 
 static bool is_lock(const lc_cpython_source *source, uint64_t object)
 {
@@ -127,6 +96,7 @@ static proving_frame proof(lc_cpython_source *source, const lc_found_lock *lock,
                            uint32_t *frame_budget)
 {
     const lc_chain *chain = lc_chain_of_thread(source, thread_state, FRAMES_EACH);
+    const int type = lock->kind == LC_LOCK_RECURSIVE ? LC_TYPE_RLOCK : LC_TYPE_LOCK;
     proving_frame found = {0};
     for (uint32_t i = 0; chain != NULL && i < chain->count && *frame_budget > 0; i++) {
         if (chain->frames[i].shim) {
@@ -134,7 +104,7 @@ static proving_frame proof(lc_cpython_source *source, const lc_found_lock *lock,
         }
         (*frame_budget)--;
         const bool holds = lock->kind == LC_LOCK_MODULE ? loads_module(source, chain, i, lock->module)
-                                                        : is_in_with(source, &chain->frames[i], lock);
+                                                        : lc_is_in_with(source, &chain->frames[i], lock->object, type);
         if (!holds) {
             continue;
         }

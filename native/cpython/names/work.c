@@ -111,16 +111,21 @@ static lc_text builtin_name(const naming *n, uint64_t builtin, uint64_t self)
     return joined_name(n, type_name, def == 0 ? 0 : lc_word_at(source, def), TEXT_CALLBACK);
 }
 
+static lc_text kind_name(const naming *n, lc_work_kind kind)
+{
+    if (kind.key & LC_KIND_QT) {
+        return lc_qt_kind_name(n->source, kind, n->text[TEXT_ANY]);
+    }
+    if (kind.key & LC_KIND_C_STRING) {
+        return joined_name(n, kind.owner, kind.key & ~LC_KIND_C_STRING, TEXT_ANY);
+    }
+    return read_text(n, kind.key, TEXT_ANY);
+}
+
 lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
 {
     const naming n = of_watchdog(source, 0, NULL);
-    if (kind.key & LC_KIND_QT) {
-        return lc_qt_kind_name(source, kind, n.text[TEXT_ANY]);
-    }
-    if (kind.key & LC_KIND_C_STRING) {
-        return joined_name(&n, kind.owner, kind.key & ~LC_KIND_C_STRING, TEXT_ANY);
-    }
-    return read_text(&n, kind.key, TEXT_ANY);
+    return kind_name(&n, kind);
 }
 
 static lc_text task_name(const naming *n, uint64_t name)
@@ -273,6 +278,17 @@ static void put_text(char *field, uint32_t room, lc_text text)
     if (length > 0) {
         memcpy(field, text.bytes, length);
     }
+}
+
+void lc_kind_text(lc_cpython_source *source, lc_work_kind kind, char *into)
+{
+    uint8_t scratch[LC_STR_BYTES_MAX];
+    char text[TEXTS][LC_STRING_MAX];
+    const naming n = {source, scratch, text, 0, NULL};
+    const int error = errno;
+    memset(into, 0, LC_STRING_MAX);
+    put_text(into, LC_STRING_MAX, kind_name(&n, kind));
+    errno = error;
 }
 
 void lc_work_ended(lc_cpython_source *source, uint64_t work, lc_long_work *entry)

@@ -26,6 +26,17 @@ void lc_work_ended(lc_cpython_source *source, uint64_t work, lc_long_work *entry
  * function or type, so that it names something for as long as that lives. */
 lc_work_kind lc_work_kind_of(const lc_cpython_source *source, const void *callable);
 
+/* The same of a coroutine, by its name. */
+lc_work_kind lc_work_kind_of_run(const lc_cpython_source *source, uint64_t coroutine);
+
+/* What a lane's work word (lc_lane.work) came to run: a callable, a task, a str; NULL: that cannot be told from it. Of the running
+ * work of the calling thread; GIL held, as above. */
+const void *lc_callable_of(const lc_cpython_source *source, uint64_t work);
+
+/* The name of a kind, into LC_STRING_MAX bytes with a NUL, cut on a character's edge; empty: it has none, or cannot be read. GIL or
+ * none, any thread. Some system calls. */
+void lc_kind_text(lc_cpython_source *source, lc_work_kind kind, char *into);
+
 /* The task (a _asyncio.Task) whose step or wake-up a callable is; NULL: it is something else. GIL held, as above. */
 const void *lc_task_of(const lc_cpython_source *source, const void *callable);
 

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "cpython/names/work.h"
+#include "cpython/names/work_called.h"
+#include "cpython/names/work_note.h"
+#include "cpython/names/work_qt.h"
 #include "cpython/names/work_trio.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
@@ -40,8 +43,7 @@ static lc_work_kind of_type(const lc_cpython_source *source, uint64_t type)
     return name == 0 ? (lc_work_kind){0} : (lc_work_kind){name | LC_KIND_C_STRING, 0};
 }
 
-/* By the coroutine's name. */
-static lc_work_kind of_run(const lc_cpython_source *source, uint64_t coroutine)
+lc_work_kind lc_work_kind_of_run(const lc_cpython_source *source, uint64_t coroutine)
 {
     if (coroutine == 0) {
         return (lc_work_kind){0};
@@ -55,7 +57,7 @@ static lc_work_kind of_run(const lc_cpython_source *source, uint64_t coroutine)
 
 static lc_work_kind of_task(const lc_cpython_source *source, uint64_t task)
 {
-    return of_run(source, load(task + source->asyncio.task_coroutine));
+    return lc_work_kind_of_run(source, load(task + source->asyncio.task_coroutine));
 }
 
 static lc_work_kind of_builtin(const lc_cpython_source *source, uint64_t builtin)
@@ -96,12 +98,27 @@ lc_work_kind lc_work_kind_of(const lc_cpython_source *source, const void *callab
         } else if (learned && type == asyncio->partial_type) {
             object = load(object + asyncio->partial_function);
         } else if (lc_is_trio_task(source, type)) {
-            return of_run(source, load(object + source->trio.task_coroutine));
+            return lc_work_kind_of_run(source, load(object + source->trio.task_coroutine));
         } else {
             return of_type(source, type);
         }
     }
     return (lc_work_kind){0};
+}
+
+const void *lc_callable_of(const lc_cpython_source *source, uint64_t work)
+{
+    const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (work == 0 || lc_is_qt_work(work) || lc_is_called_work(work)) {
+        return NULL;
+    }
+    uint64_t found = work;
+    if (lc_is_noted_work(work)) {
+        found = ((const lc_work_note *)(uintptr_t)(work & ~LC_WORK_NOTE_TAG_MASK))->callable;
+    } else if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) && is_instance(source, work, asyncio->handle_type)) {
+        found = load(work + asyncio->handle_callback);
+    }
+    return (const void *)(uintptr_t)found;
 }
 
 const void *lc_task_of(const lc_cpython_source *source, const void *callable)

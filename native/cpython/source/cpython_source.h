@@ -68,6 +68,7 @@ typedef struct {
     uint64_t exit_descriptors[LC_TYPE_HANDLE]; /* __exit__ of locks and RLocks: the method descriptor... */
     uint64_t exit_definitions[LC_TYPE_HANDLE]; /* ...and the PyMethodDef that bound methods refer to */
     uint64_t descriptor_type;
+    uint64_t manager_type; /* contextlib's, once one was seen; by the watchdog's thread */
 } lc_lock_facts;
 
 /* What the walker did, for statistics and tests. Stored by the watchdog's thread, relaxed. */

@@ -78,6 +78,17 @@ static PyMethodDef look_definition = {"look", look, METH_NOARGS, NULL};
 
 /* ---- objects ------------------------------------------------------------------------------------ */
 
+/* Of a generator that has not begun. */
+static bool generator_agrees(const lc_cpython_source *source, PyObject *generator)
+{
+    lc_raw_frame frame;
+    lc_frame_shape shape;
+    return lc_type_at(source, address_of(generator)) == source->at.generator_type &&
+           lc_str_is(source, lc_word_at(source, address_of(generator) + source->layout.generator_qualname), "each") &&
+           lc_frame_read(source, address_of(generator) + source->layout.generator_frame, &frame) &&
+           lc_frame_shape_read(source, &frame, &shape) && lc_str_is(source, shape.qualname, "each");
+}
+
 static bool objects_agree(const lc_cpython_source *source, PyObject *bound, PyObject *generator, PyObject *builtin,
                           PyObject *self)
 {
@@ -85,10 +96,10 @@ static bool objects_agree(const lc_cpython_source *source, PyObject *bound, PyOb
     const uint64_t function = address_of(PyMethod_GET_FUNCTION(bound));
     return lc_type_at(source, address_of(bound)) == source->at.method_type &&
            lc_word_at(source, address_of(bound) + l->method_function) == function &&
+           lc_word_at(source, address_of(bound) + l->method_self) == address_of(PyMethod_GET_SELF(bound)) &&
            lc_type_at(source, function) == source->at.function_type &&
            lc_str_is(source, lc_word_at(source, function + l->function_qualname), "run") &&
-           lc_type_at(source, address_of(generator)) == source->at.generator_type &&
-           lc_str_is(source, lc_word_at(source, address_of(generator) + l->generator_qualname), "each") &&
+           generator_agrees(source, generator) &&
            lc_type_at(source, address_of(builtin)) == source->at.cfunction_type &&
            lc_word_at(source, address_of(builtin) + l->cfunction_def) == address_of(&look_definition) &&
            lc_word_at(source, address_of(builtin) + l->cfunction_self) == address_of(self);

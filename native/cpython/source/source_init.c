@@ -24,6 +24,8 @@ static void gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
     lc_gil(own(self), thread_state, out);
 }
 
+static uint64_t thread_state_of(lc_frame_source *self, uint64_t tid) { return lc_thread_state(own(self), tid); }
+
 static uint32_t threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
                         uint32_t room)
 {
@@ -78,6 +80,7 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
     *source = (lc_cpython_source){
         .source = {.walk = walk,
                    .gil = gil,
+                   .thread_state = thread_state_of,
                    .threads = threads,
                    .thread_name = thread_name,
                    .work = work,

@@ -16,6 +16,17 @@ const lc_chain *lc_chain_of_thread(lc_cpython_source *source, uint64_t thread_st
     return result == LC_CHAIN_OK && !walker->confirmation_chain.moved ? &walker->confirmation_chain : NULL;
 }
 
+bool lc_frame_read(const lc_cpython_source *source, uint64_t address, lc_raw_frame *frame)
+{
+    const lc_layout *l = &source->layout;
+    *frame = (lc_raw_frame){
+        .address = address,
+        .code = lc_word_at(source, address + l->frame_code) & ~(uint64_t)l->frame_tags,
+        .instr = lc_word_at(source, address + l->frame_instr),
+    };
+    return frame->code != 0 && frame->instr != 0;
+}
+
 bool lc_frame_shape_read(const lc_cpython_source *source, const lc_raw_frame *frame, lc_frame_shape *shape)
 {
     const lc_layout *l = &source->layout;

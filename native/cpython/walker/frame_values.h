@@ -18,6 +18,9 @@ typedef struct {
     uint32_t stack;  /* slots of the value stack */
 } lc_frame_shape;
 
+/* Reads the frame at the address: its code and instruction; false: not readable. */
+bool lc_frame_read(const lc_cpython_source *source, uint64_t address, lc_raw_frame *frame);
+
 /* False if there is no code object, or none that is plausible. */
 bool lc_frame_shape_read(const lc_cpython_source *source, const lc_raw_frame *frame, lc_frame_shape *shape);
 

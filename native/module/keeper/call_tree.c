@@ -44,6 +44,24 @@ static PyObject *rows_of(const lc_call_tree *tree)
     return rows;
 }
 
+static PyObject *works_of(const lc_call_tree *tree)
+{
+    PyObject *works = PyList_New(0);
+    for (uint32_t i = 0; works != NULL && i < LC_CALLS_WORKS; i++) {
+        const lc_call_work *work = &tree->works[i];
+        if (work->times == 0 && work->total_us == 0) {
+            continue;
+        }
+        PyObject *row = Py_BuildValue("IKK", i + LC_CALLS_WORK, (unsigned long long)work->times, (unsigned long long)work->total_us);
+        const int failed = row == NULL ? -1 : PyList_Append(works, row);
+        Py_XDECREF(row);
+        if (failed != 0) {
+            Py_CLEAR(works);
+        }
+    }
+    return works;
+}
+
 PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *read;
@@ -51,9 +69,10 @@ PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t opened_bytes;
     unsigned long long first, end, depth, begin_us, end_us;
     unsigned int most;
+    lc_calls_at_work at_work;
     int before;
-    if (!PyArg_ParseTuple(args, "OKKiy#K(KK)I", &read, &first, &end, &before, &opened, &opened_bytes, &depth,
-                          &begin_us, &end_us, &most)) {
+    if (!PyArg_ParseTuple(args, "OKKiy#K(KK)I(II)", &read, &first, &end, &before, &opened, &opened_bytes, &depth,
+                          &begin_us, &end_us, &most, &at_work.work, &at_work.around)) {
         return NULL;
     }
     lc_open_call calls[LC_CALLS_OPEN_MAX];
@@ -64,7 +83,7 @@ PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
     }
     memcpy(calls, opened, count * sizeof *calls);
     reader r = {.read = read};
-    const lc_calls_window window = {fetch, &r, first, end, (lc_words_before)before, calls, count, depth, begin_us, end_us};
+    const lc_calls_window window = {fetch, &r, first, end, (lc_words_before)before, calls, count, depth, begin_us, end_us, at_work};
     lc_call_tree tree;
     uint64_t left_out_rows = 0, left_out_us = 0;
     r.thread = PyEval_SaveThread();
@@ -75,8 +94,9 @@ PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
         lc_call_tree_free(&tree);
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
-    PyObject *answer = Py_BuildValue("NKKK", rows_of(&tree), (unsigned long long)tree.first_us,
-                                     (unsigned long long)(left_out_rows), (unsigned long long)left_out_us);
+    PyObject *answer = Py_BuildValue("NKKKN(II)", rows_of(&tree), (unsigned long long)tree.first_us,
+                                     (unsigned long long)(left_out_rows), (unsigned long long)left_out_us, works_of(&tree),
+                                     tree.at_work.work, tree.at_work.around);
     lc_call_tree_free(&tree);
     return answer;
 }

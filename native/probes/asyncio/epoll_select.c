@@ -8,28 +8,25 @@ enum { EVENT_READ = 1, EVENT_WRITE = 2, KEY_FIELDS = 4, KEY_EVENTS = 2 };
 
 #define LONGEST_S 1e9 /* asyncio waits for a day at most; beyond, math.ceil may have something to say */
 
-static PyObject *poll_name; /* interned, and kept for ever */
-
 bool lc_epoll_select_open(PyObject *selector, lc_epoll_select *out)
 {
-    if (poll_name == NULL) {
-        poll_name = PyUnicode_InternFromString("poll");
-    }
-    out->epoll = PyObject_GetAttrString(selector, "_selector");
-    out->fd_to_key = PyObject_GetAttrString(selector, "_fd_to_key");
-    if (poll_name != NULL && out->epoll != NULL && out->fd_to_key != NULL && PyDict_CheckExact(out->fd_to_key)) {
+    PyObject *epoll = PyObject_GetAttrString(selector, "_selector");
+    out->poll = epoll == NULL ? NULL : PyObject_GetAttrString(epoll, "poll");
+    out->fd_to_key = out->poll == NULL ? NULL : PyObject_GetAttrString(selector, "_fd_to_key");
+    Py_XDECREF(epoll);
+    if (out->fd_to_key != NULL && PyDict_CheckExact(out->fd_to_key)) {
         return true;
     }
     PyErr_Clear();
-    Py_CLEAR(out->epoll);
+    Py_CLEAR(out->poll);
     Py_CLEAR(out->fd_to_key);
     return false;
 }
 
-bool lc_epoll_select_takes(const lc_epoll_select *select, PyObject *timeout)
+bool lc_epoll_select_takes(const lc_epoll_select *select, PyObject *timeout, bool is_zero)
 {
-    return select->epoll != NULL && select->fd_to_key != NULL &&
-           (timeout == Py_None || (PyLong_CheckExact(timeout) && !PyObject_IsTrue(timeout)) ||
+    return select->poll != NULL && select->fd_to_key != NULL &&
+           (is_zero || timeout == Py_None ||
             (PyFloat_CheckExact(timeout) && PyFloat_AS_DOUBLE(timeout) <= LONGEST_S));
 }
 
@@ -43,15 +40,15 @@ static PyObject *timeout_of(PyObject *timeout)
     return seconds > 0.0 ? PyFloat_FromDouble(ceil(seconds * 1e3) * 1e-3) : PyLong_FromLong(0);
 }
 
-/* epoll.poll(timeout, max(len(fd_to_key), 1)) */
+/* poll(timeout, max(len(fd_to_key), 1)) */
 static PyObject *poll_epoll(const lc_epoll_select *select, PyObject *timeout)
 {
     const Py_ssize_t registered = PyDict_GET_SIZE(select->fd_to_key);
     PyObject *seconds = timeout_of(timeout), *room = PyLong_FromSsize_t(registered > 0 ? registered : 1);
     PyObject *events = NULL;
     if (seconds != NULL && room != NULL) {
-        PyObject *arguments[] = {select->epoll, seconds, room};
-        events = PyObject_VectorcallMethod(poll_name, arguments, 3, NULL);
+        PyObject *arguments[] = {seconds, room};
+        events = PyObject_Vectorcall(select->poll, arguments, 2, NULL);
     }
     Py_XDECREF(seconds);
     Py_XDECREF(room);

@@ -10,15 +10,15 @@
 
 /* What the selector keeps for its life; new references. */
 typedef struct {
-    PyObject *epoll;     /* select.epoll; NULL: this is no such selector */
+    PyObject *poll;      /* of its select.epoll, bound; NULL: this is no such selector */
     PyObject *fd_to_key; /* dict: descriptor -> SelectorKey */
 } lc_epoll_select;
 
 /* `selector` is a selectors.EpollSelector. False without an exception where it is not made as these are. */
 bool lc_epoll_select_open(PyObject *selector, lc_epoll_select *out);
 
-/* Whether lc_epoll_select_call knows what this argument means. */
-bool lc_epoll_select_takes(const lc_epoll_select *select, PyObject *timeout);
+/* Whether lc_epoll_select_call knows what this argument means. `is_zero`: it is the int 0. */
+bool lc_epoll_select_takes(const lc_epoll_select *select, PyObject *timeout, bool is_zero);
 
 /* selector.select(timeout): a new list, NULL with an exception. */
 PyObject *lc_epoll_select_call(const lc_epoll_select *select, PyObject *timeout);

@@ -64,9 +64,10 @@ static PyObject *select_of(const turn_select *self)
 
 static PyObject *get_wrapped(PyObject *self, void *Py_UNUSED(closure)) { return select_of((turn_select *)self); }
 
-static PyObject *ask(const turn_select *self, PyObject *const *args, size_t count, PyObject *names)
+/* `looks`: the timeout is 0. */
+static PyObject *ask(const turn_select *self, PyObject *const *args, size_t count, PyObject *names, bool looks)
 {
-    if (PyVectorcall_NARGS(count) == 1 && names == NULL && lc_epoll_select_takes(&self->epoll, args[0])) {
+    if (PyVectorcall_NARGS(count) == 1 && names == NULL && lc_epoll_select_takes(&self->epoll, args[0], looks)) {
         return lc_epoll_select_call(&self->epoll, args[0]);
     }
     PyObject *select = select_of(self);
@@ -78,22 +79,23 @@ static PyObject *ask(const turn_select *self, PyObject *const *args, size_t coun
 static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t count, PyObject *names)
 {
     turn_select *self = (turn_select *)callable;
+    const bool looks = count > 0 && is_zero(args[0]);
     /* Before the lane is looked up: it runs Python, and the agent may stop meanwhile. */
-    if (self->spins != NULL && count > 0 && !count_spins(self, is_zero(args[0]))) {
+    if (self->spins != NULL && count > 0 && !count_spins(self, looks)) {
         return NULL;
     }
     lc_lane *lane = lc_thread_lane_get("asyncio");
     if (lane == NULL) {
-        return PyErr_Occurred() ? NULL : ask(self, args, count, names);
+        return PyErr_Occurred() ? NULL : ask(self, args, count, names, looks);
     }
     const uint64_t generation = lc_the_agent.generation;
     /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */
     lc_bracket_interrupt(lane);
-    if (count > 0 && !is_zero(args[0])) {
+    if (count > 0 && !looks) {
         lc_start_waits();
     }
     const lc_wait outer = lc_wait_enter(lane);
-    PyObject *result = ask(self, args, count, names);
+    PyObject *result = ask(self, args, count, names, looks);
     lc_wait_leave(outer);
     if (LC_AGENT_RUNS(generation)) {
         lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);

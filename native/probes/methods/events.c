@@ -70,14 +70,41 @@ static uintptr_t choose(PyObject *code)
 #define NONE Py_NewRef(Py_None)
 #endif
 
-static APART PyObject *note(PyObject *code, void (*what)(lc_calls *, uint32_t))
+static APART PyObject *note(PyObject *code, bool begins)
 {
     lc_calls *calls = lc_traced_own_calls();
     const uintptr_t extra = of_code(code);
     if (extra & LC_CODE_CHOSEN && calls != NULL) {
-        what(calls, number_in(extra));
+        if (!begins) {
+            (void)lc_calls_leave(calls, number_in(extra)); /* it began on a thread that was not traced then */
+            return NONE;
+        }
+        if (!lc_work_is_noted()) {
+            lc_note_work(code);
+        }
+        lc_calls_enter(calls, number_in(extra));
     }
     return NONE;
+}
+
+/* Code that is noted, on a thread that is. */
+static inline void enter(PyObject *code, uintptr_t extra)
+{
+    if (!lc_work_is_noted()) {
+        lc_note_work(code);
+    }
+    lc_calls_enter_soon(lc_traced_own.calls, number_in(extra));
+}
+
+static APART PyObject *leave_slow(PyObject *code)
+{
+    lc_note_slow(code);
+    return NONE;
+}
+
+static APART PyObject *leave_otherwise(PyObject *code, uint32_t number)
+{
+    return lc_calls_leave(lc_traced_own.calls, number) ? leave_slow(code) : NONE;
 }
 
 static APART PyObject *start_otherwise(PyObject *code)
@@ -89,7 +116,7 @@ static APART PyObject *start_otherwise(PyObject *code)
             return PyErr_Occurred() ? NULL : NONE;
         }
     }
-    return extra & LC_CODE_LEFT_OUT && lc_the_tracer.runs ? Py_NewRef(lc_the_tracer.disable) : note(code, lc_calls_enter);
+    return extra & LC_CODE_LEFT_OUT && lc_the_tracer.runs ? Py_NewRef(lc_the_tracer.disable) : note(code, true);
 }
 
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
@@ -99,7 +126,7 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size
     if (!is_noted(extra)) {
         return start_otherwise(args[0]);
     }
-    lc_calls_enter_soon(lc_traced_own.calls, number_in(extra));
+    enter(args[0], extra);
     return NONE;
 }
 
@@ -108,9 +135,9 @@ static PyObject *on_enter(PyObject *Py_UNUSED(self), PyObject *const *args, size
 {
     const uintptr_t extra = extra_of(args[0]);
     if (!is_noted(extra)) {
-        return note(args[0], lc_calls_enter);
+        return note(args[0], true);
     }
-    lc_calls_enter_soon(lc_traced_own.calls, number_in(extra));
+    enter(args[0], extra);
     return NONE;
 }
 
@@ -119,10 +146,13 @@ static PyObject *on_leave(PyObject *Py_UNUSED(self), PyObject *const *args, size
 {
     const uintptr_t extra = extra_of(args[0]);
     if (!is_noted(extra)) {
-        return note(args[0], lc_calls_leave);
+        return note(args[0], false);
     }
-    lc_calls_leave_soon(lc_traced_own.calls, number_in(extra));
-    return NONE;
+    const uint32_t number = number_in(extra);
+    if (!lc_calls_can_leave_soon(lc_traced_own.calls, number)) {
+        return leave_otherwise(args[0], number);
+    }
+    return lc_calls_leave_soon(lc_traced_own.calls, number) ? leave_slow(args[0]) : NONE;
 }
 
 static PyMemberDef members[] = {LC_STAND_IN_VECTORCALL, {NULL, 0, 0, 0, NULL}};
@@ -163,7 +193,7 @@ int lc_call_events_add(PyObject *module)
 #if PY_VERSION_HEX < 0x030C0000
 static APART int event_otherwise(PyObject *code, bool is_call)
 {
-    PyObject *answer = is_call ? start_otherwise(code) : note(code, lc_calls_leave);
+    PyObject *answer = is_call ? start_otherwise(code) : note(code, false);
     Py_XDECREF(answer);
     return answer != NULL ? 0 : -1;
 }
@@ -180,9 +210,13 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         return event_otherwise(code, what == PyTrace_CALL);
     }
     if (what == PyTrace_CALL) {
-        lc_calls_enter_soon(lc_traced_own.calls, number_in(extra));
-    } else {
-        lc_calls_leave_soon(lc_traced_own.calls, number_in(extra));
+        enter(code, extra);
+        return 0;
+    }
+    lc_calls *calls = lc_traced_own.calls;
+    const uint32_t number = number_in(extra);
+    if (lc_calls_can_leave_soon(calls, number) ? lc_calls_leave_soon(calls, number) : lc_calls_leave(calls, number)) {
+        lc_note_slow(code);
     }
     return 0;
 }

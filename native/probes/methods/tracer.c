@@ -30,6 +30,7 @@ static void begin_generation(void)
 static void trace_own(lc_calls *calls)
 {
     lc_traced_own.calls = calls;
+    lc_traced_own.noted = 0;
     lc_traced_own.generation = lc_the_tracer.generation;
     lc_traced_own.stamp = calls != NULL ? lc_the_tracer.stamp : 0;
 }
@@ -63,6 +64,7 @@ static lc_calls *new_file(int *error)
     }
     lc_calls *calls = &lc_the_tracer.files[lc_the_tracer.file_count];
     *error = lc_calls_create(calls, path, lc_the_tracer.words, LC_LOAD(lc_the_agent.flight.header->tick_ns_q32));
+    calls->slow_us = lc_the_tracer.slow_us;
     lc_the_tracer.file_count += *error == 0;
     return *error == 0 ? calls : NULL;
 }
@@ -120,6 +122,7 @@ void lc_calls_thread_ends(uint64_t tid)
 static void let_go_in_child(void)
 {
     lc_the_tracer.runs = false;
+    lc_the_tracer.slow = 0;
     begin_generation();
     trace_own(NULL);
 }
@@ -154,6 +157,8 @@ static void stop(void)
         lc_calls_close(&lc_the_tracer.files[i]);
     }
     lc_the_tracer.file_count = 0;
+    lc_the_tracer.works_known = lc_the_tracer.work_count = 0;
+    memset(lc_the_tracer.works, 0, sizeof lc_the_tracer.works);
     Py_CLEAR(lc_the_tracer.chooser);
     Py_CLEAR(lc_the_tracer.disable);
 }
@@ -172,21 +177,24 @@ static bool has_place_in_code(void)
 
 static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    const char *prefix;
-    unsigned long long words;
+    const char *prefix, *map;
+    unsigned long long words, slow_us;
     PyObject *chooser, *disable;
-    if (!PyArg_ParseTuple(args, "yKOO", &prefix, &words, &chooser, &disable) || !has_place_in_code() ||
+    if (!PyArg_ParseTuple(args, "yyKKOO", &prefix, &map, &words, &slow_us, &chooser, &disable) || !has_place_in_code() ||
         !prepare_for_forks()) {
         return NULL;
     }
-    if (!lc_the_agent.running || lc_the_tracer.runs || strlen(prefix) >= sizeof lc_the_tracer.prefix || lc_another_profiler_runs()) {
+    const bool fit = strlen(prefix) < sizeof lc_the_tracer.prefix && strlen(map) < sizeof lc_the_tracer.map;
+    if (!lc_the_agent.running || lc_the_tracer.runs || !fit || lc_another_profiler_runs()) {
         PyErr_SetString(PyExc_RuntimeError, lc_another_profiler_runs() ? "another profiler runs on this thread"
                                                                     : "the engine does not run, or it traces already");
         return NULL;
     }
     strcpy(lc_the_tracer.prefix, prefix);
+    strcpy(lc_the_tracer.map, map);
     lc_the_tracer.words = words;
-    lc_the_tracer.refused = 0;
+    lc_the_tracer.slow_us = slow_us < INT64_MAX ? (int64_t)slow_us : INT64_MAX;
+    lc_the_tracer.refused = lc_the_tracer.slow = 0;
     lc_the_tracer.chooser = Py_NewRef(chooser);
     lc_the_tracer.disable = Py_NewRef(disable);
     lc_the_tracer.runs = true;
@@ -220,10 +228,16 @@ static PyObject *count_refused(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
     return PyLong_FromUnsignedLongLong(lc_the_tracer.refused);
 }
 
+static PyObject *count_slow(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLongLong(lc_the_tracer.slow);
+}
+
 static PyMethodDef functions[] = {
     {"calls_start", start_tracing, METH_VARARGS, "Notes calls of chosen functions from now on: tracer.h."},
     {"calls_stop", stop_tracing, METH_NOARGS, "Notes no more calls; the files stay."},
     {"calls_refused", count_refused, METH_NOARGS, "Threads for whose calls there was no file."},
+    {"calls_slow", count_slow, METH_NOARGS, "Calls that were noted as slow since the last start."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,10 +10,11 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* Adds calls_start(prefix, words, chooser, disable) -> words | None: files are `<prefix><number>`; the room that the calling thread
+/* Adds calls_start(prefix, map, words, slow_us, chooser, disable) -> words | None: files are `<prefix><number>`, `map` the path of the map, to
+ * which names of work are added, a call of `slow_us` is slow (slow.c; 2^64 - 1: none is); the room that the calling thread
  * got, None where it is not traced (yet). OSError: there is no room for it. RuntimeError (3.11): a profiler runs.
  * calls_stop(): files stay, also the parent's in a forked child; idempotent. calls_refused() -> int: threads for whose calls there was
- * no file. calls_on_start, calls_on_enter, calls_on_leave: callbacks of sys.monitoring. */
+ * no file. calls_slow() -> int: calls that were noted as slow since the last start. calls_on_start, calls_on_enter, calls_on_leave: callbacks of sys.monitoring. */
 int lc_calls_add(PyObject *module);
 
 /* The calling thread has got a lane. An exception that is set stays set. */

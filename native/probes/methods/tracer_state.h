@@ -11,8 +11,15 @@
 #include <stdint.h>
 
 #include "core/methods/calls.h"
+#include "module/thread_lane.h"
 
-enum { LC_CALLS_FILES_MAX = 16 };
+enum { LC_CALLS_FILES_MAX = 16, LC_TRACED_WORKS_ROOM = 2 * LC_CALLS_WORKS };
+
+/* Work that has a number: a hash of its name. */
+typedef struct {
+    uint64_t hash;
+    uint32_t number; /* 0: the place is free */
+} lc_traced_work;
 
 typedef struct {
     bool runs;
@@ -22,16 +29,22 @@ typedef struct {
     bool has_extra;
     PyObject *chooser, *disable;
     char prefix[PATH_MAX];
+    char map[PATH_MAX]; /* path of the map of numbers */
     uint64_t words;
     lc_calls files[LC_CALLS_FILES_MAX];
     unsigned file_count;
     uint64_t refused;
+    int64_t slow_us; /* lc_calls */
+    uint64_t slow;   /* calls that were noted as slow */
+    lc_traced_work works[LC_TRACED_WORKS_ROOM]; /* by their hashes */
+    uint32_t works_known, work_count; /* seen, and in the map */
 } lc_tracer;
 
 typedef struct {
     uint64_t generation;
     uintptr_t stamp; /* the tracer's where it is traced; 0 */
     lc_calls *calls; /* NULL: this thread is not traced */
+    uint64_t noted;  /* lc_running_piece of the work that was noted last */
 } lc_traced_thread;
 
 extern lc_tracer lc_the_tracer;
@@ -43,6 +56,24 @@ enum { LC_CODE_UNKNOWN = 0, LC_CODE_CHOSEN = 1, LC_CODE_LEFT_OUT = 2, LC_CODE_WH
 
 /* The calling thread's, after it was decided whether it is traced. */
 lc_calls *lc_traced_own_calls(void);
+
+/* Which callback of the lane runs; 0: none. */
+static inline uint64_t lc_running_piece(const lc_lane *lane)
+{
+    return lane != NULL && lc_lane_in_callback(lane) ? LC_LOAD(lane->epoch) : 0;
+}
+
+/* Whether it is noted what the calling thread's next call belongs to. */
+static inline bool lc_work_is_noted(void)
+{
+    return __builtin_expect(lc_running_piece(lc_thread_lane_peek()) == lc_traced_own.noted, 1);
+}
+
+/* work.c: notes it. `code`: what is called. The thread is traced. */
+void lc_note_work(PyObject *code);
+
+/* slow.c: the call of this code that has just ended was slow. The thread is traced. */
+void lc_note_slow(PyObject *code);
 
 /* events.c: adds calls_on_start, calls_on_enter, calls_on_leave. -1 with an exception. */
 int lc_call_events_add(PyObject *module);

@@ -127,29 +127,27 @@ static void put_back(void)
     lc_raised_put_back(before);
 }
 
-static void tell_slow(void)
-{
-    if (lc_storing_begin(lc_the_agent.generation) && lc_the_agent.running) {
-        lc_bell_ring(&lc_the_agent.watchdog.news);
-        lc_watchdog_call_keeper(&lc_the_agent.watchdog);
-    }
-    lc_storing_end();
-}
-
 /* ---- the calls of Python ------------------------------------------------------------------ */
 
 static PyObject *start_notes(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *path;
     unsigned long long hook_ns, run_ns, slow_ns;
-    if (!PyArg_ParseTuple(args, "O&KKK", PyUnicode_FSConverter, &path, &hook_ns, &run_ns, &slow_ns)) {
+    int imports, unfrozen;
+    if (!PyArg_ParseTuple(args, "O&KKKpp", PyUnicode_FSConverter, &path, &hook_ns, &run_ns, &slow_ns, &imports, &unfrozen)) {
         return NULL;
     }
-    const int error = lc_start_create(PyBytes_AS_STRING(path), hook_ns, run_ns, slow_ns, tell_slow);
+    const int error = lc_start_create(PyBytes_AS_STRING(path), hook_ns, run_ns, slow_ns, lc_agent_tell, imports != 0, unfrozen != 0);
     Py_DECREF(path);
+    if (error == EALREADY) { /* of an earlier engine: that one was the process's start */
+        Py_RETURN_NONE;
+    }
     if (error != 0) {
         errno = error;
         return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    if (!imports) {
+        Py_RETURN_NONE;
     }
     PyObject *main_module = PyImport_AddModule("__main__"); /* borrowed */
     main_names = main_module == NULL ? NULL : PyModule_GetDict(main_module);

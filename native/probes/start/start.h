@@ -9,8 +9,9 @@
 #include <Python.h>
 
 /* Adds to the module; negative with an exception set where that fails:
- *   start_notes(path, hook_ns, run_ns, slow_ns)  makes the file and begins; a start that takes longer is told to those who take
- *                                                stalls. OSError
+ *   start_notes(path, hook_ns, run_ns, slow_ns, imports, unfrozen)
+ *                                                makes the file and begins, with imports or without; a start that takes longer than
+ *                                                slow_ns (0: none does) is told to those who take stalls. OSError
  *   start_ready(), start_frame()                 note the moment, if it is the first of its kind: an application object is made,
  *                                                a frame is shown
  *   start_over()                                 the main module has ended; importlib is as it was */

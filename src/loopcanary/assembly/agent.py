@@ -110,7 +110,8 @@ def _trace_calls(canary: Canary, native: Native | None) -> None:
     from loopcanary.assembly.tracing.methods import SwitchedCalls
     from loopcanary.tracers.methods.calls_tracer import CallsTracer
 
-    tracer = CallsTracer(native, canary.config.methods, canary.config.methods_ring)
+    config = canary.config
+    tracer = CallsTracer(native, config.methods, config.methods_ring, config.slow_method_ns)
     canary.calls = SwitchedCalls(tracer, canary)
 
 

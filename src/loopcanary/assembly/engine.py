@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from loopcanary.assembly.store import (
     SETTINGS,
     STORE,
     open_store,
+    owned_by,
     recover,
     slow_methods,
     with_calls,
@@ -31,7 +32,16 @@ from loopcanary.engine.in_process.parts import EngineParts, FileBackend, Plugged
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.engine.in_process.running import RunningEngine, as_it_is_now
 from loopcanary.facts import code_paths, session_facts
-from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState, Startup
+from loopcanary.model import (
+    Clock,
+    Config,
+    LagIssue,
+    Session,
+    Stall,
+    StallEvidence,
+    StallState,
+    Startup,
+)
 from loopcanary.model.config import HANG_NS
 from loopcanary.model.method_map import START
 from loopcanary.protocols.plugins import Interceptor, Reporter, Tracer
@@ -67,7 +77,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         return _with_own_calls(stall, evidence, backend, config, paths) if config.methods else stall
 
     of_session = partial(_own_facts, session, config, paths, folder) if kept is None else kept.facts
-    reporters, interceptors, plugged = _plugged_in(canary, session)
+    reporters, interceptors, plugged = _plugged_in(canary, native, session)
     stations = Stations(
         judge=judge,
         drop_reason=lambda stall: diagnosis.drop_reason(stall, config, paths.get()),
@@ -94,6 +104,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         health=diagnosis.process_health,
         facts=lambda: {**of_session(), **canary.tracing.facts(), NO_KEEPER: canary.no_keeper},
         plugged=plugged,
+        slow_calls=_own_slow_calls(backend, session, config, paths) if config.methods else _none,
         start=lambda is_end: _own_start(backend, session, config, is_end=is_end),
         recover=lambda: _begin(canary, session, sink, backend),
     )
@@ -135,6 +146,28 @@ def _with_own_calls(
         return stall
     with flight.FlightFile.open(backend.file) as own:
         return with_calls(stall, evidence, own, config, paths.get())
+
+
+def _own_slow_calls(
+    backend: FileBackend, session: Session, config: Config, paths: _PathsOnce
+) -> Callable[[], Sequence[LagIssue]]:
+    from loopcanary.assembly.slow_calls import TakenSlowCalls
+
+    taken = TakenSlowCalls()
+
+    def new() -> Sequence[LagIssue]:
+        if not isinstance(backend, NativeBackend) or backend.file is None:
+            return ()
+        with flight.FlightFile.open(backend.file) as own:
+            if not taken.are_there(own):
+                return ()
+            return taken.new(own, session, config, owned_by(config, paths.get()))
+
+    return new
+
+
+def _none() -> Sequence[LagIssue]:
+    return ()
 
 
 def _forget_hang(sink: store.Store, stall: Stall) -> None:
@@ -196,7 +229,9 @@ def _feeder() -> Callable[..., Feeder] | None:
     return None if feed is None else partial(Feeder, *feed)
 
 
-def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor], Plugged]:
+def _plugged_in(
+    canary: Canary, native: Native | None, session: Session
+) -> tuple[list[Reporter], list[Interceptor], Plugged]:
     """Reporters; the live list of interceptors: later ones count at once; tracers."""
     run = RunFacts(config=canary.config, session=session)
     for _, interceptor in REGISTRY.loaded(INTERCEPTORS):
@@ -209,18 +244,23 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
         reporters,
         REGISTRY.interceptors,
         _plugged_tracers(
-            canary, {one.name: make for one, make in REGISTRY.plugged(TRACERS)} | _own_tracers(canary.config)
+            canary,
+            {one.name: make for one, make in REGISTRY.plugged(TRACERS)} | _own_tracers(canary.config, native),
         ),
     )
 
 
-def _own_tracers(config: Config) -> dict[str, Callable[[], Tracer]]:
+def _own_tracers(config: Config, native: Native | None) -> dict[str, Callable[[], Tracer]]:
     """Those of ours that work in the program: it loads what the settings ask for, and nothing else."""
     makers: dict[str, Callable[[], Tracer]] = {}
     if config.locks:
         from loopcanary.assembly.tracing.locks import lock_tracer
 
         makers["locks"] = partial(lock_tracer, config)
+    if config.lock_order and native is not None:
+        from loopcanary.assembly.tracing.orders import order_tracer
+
+        makers["orders"] = partial(order_tracer, config, native)
     if config.windows_ns:
         from loopcanary.assembly.tracing.windows import window_tracer
 

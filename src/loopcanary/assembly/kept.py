@@ -50,6 +50,8 @@ def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str |
         return "the source of IPython's cells is in the program alone"
     if config.locks:
         return "locks are traced in the program"
+    if config.lock_order:
+        return "orders of locks are traced in the program"
     if config.windows_ns:
         return "windows are traced in the program"
     tracer = next((one for one in REGISTRY.of(TRACERS) if not one.is_built_in), None)
@@ -161,7 +163,7 @@ def _end(canary: Canary, recorder: Recorder, facts: KeptFacts) -> None:
     _note_answers(recorder, facts)
     noted = canary.tracing.end_noting()
     lanes, stalls = recorder.native.recorded()
-    if stalls or noted:
+    if stalls or noted or recorder.native.calls_slow():
         _wait_for_keeper(canary, recorder, facts)
         return
     if lanes and is_by_hand() and canary.config.console:

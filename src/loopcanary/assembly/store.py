@@ -67,14 +67,16 @@ def recover(
     living: bool = True,
     names: Collection[str] | None = None,
     intercept: Callable[[Stall], Stall | None] = _as_it_is,
+    ended_ns: int | None = None,
 ) -> store.Recovery:
     """Takes in what dead processes left in the store's folder, and looks at what running ones do now.
 
     `own`: the flight file of this process, where it has one. `living`: off for a start of an engine, which
     wants to know nothing of the processes beside it and shall not take longer the more there are. `names`: of
     the files to deal with; None: all. `intercept`: gets each stall before it is stored, and may drop it.
+    `ended_ns`: when the process of that one file was seen to have ended, monotonic; None: not known.
     """
-    autopsy = Autopsy(own)
+    autopsy = Autopsy(own, ended_ns)
     forensics = store.Forensics(
         place=place_in_memory,
         open=autopsy.open,
@@ -130,8 +132,10 @@ def _give_memory_back(autopsy: Autopsy) -> None:
 class Autopsy:
     """Reads flight files of other processes, and judges by those processes' own paths and settings."""
 
-    def __init__(self, own: Path | None = None) -> None:
+    def __init__(self, own: Path | None = None, ended_ns: int | None = None) -> None:
+        """As `recover`."""
         self._own = own
+        self._ended_ns = ended_ns
         self._opened: flight.FlightFile | None = None
         self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
 
@@ -161,9 +165,6 @@ class Autopsy:
         return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
-        if session.id not in self._facts and self._opened is not None:
-            facts = self._opened.facts()
-            self._facts[session.id] = paths_of(facts), config_of(facts)
         paths, config = self._facts_of(session.id)
         stall = diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
         if self._opened is None:
@@ -197,10 +198,24 @@ class Autopsy:
         figures, issues = traces(remains, *about)
         return figures, [
             *issues,
+            *self._slow_calls(remains, session),
             *(slow for stall in stalls for slow in slow_methods(stall, session, config)),
         ]
 
+    def _slow_calls(self, remains: flight.FlightFile, session: Session) -> Sequence[Issue]:
+        if not os.path.exists(remains.name.removesuffix(flight_folder.CLAIMED) + METHODS):  # noqa: PTH110
+            return ()
+        from loopcanary.assembly.slow_calls import TakenSlowCalls
+
+        paths, config = self._facts_of(session.id)
+        last_ns = self._ended_ns or remains.header.heartbeat_ns
+        owns = owned_by(config, paths)
+        return TakenSlowCalls().left_behind(remains, session, config, owns, last_ns=last_ns)
+
     def _facts_of(self, session: str) -> tuple[diagnosis.CodePaths, Config]:
+        if session not in self._facts and self._opened is not None:
+            facts = self._opened.facts()
+            self._facts[session] = paths_of(facts), config_of(facts)
         return self._facts.get(session, (diagnosis.CodePaths(), Config()))
 
 
@@ -220,11 +235,14 @@ def with_calls(
         call_tree = native_module().call_tree
     except ImportError:
         return stall
-    owners = Ownership(paths, config.concern)
-    calls = read_calls(
-        path, remains.tick_clock, evidence, call_tree, lambda file: owners.of(file) is Owner.OWN
-    )
+    calls = read_calls(path, remains.tick_clock, evidence, call_tree, owned_by(config, paths))
     return stall if calls is None else replace(stall, calls=calls)
+
+
+def owned_by(config: Config, paths: diagnosis.CodePaths) -> Callable[[str], bool]:
+    """Says of files whether they are the program's own code."""
+    owners = Ownership(paths, config.concern)
+    return lambda file: owners.of(file) is Owner.OWN
 
 
 def marked(stall: Stall, remains: flight.FlightFile) -> Stall:

@@ -64,10 +64,11 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("Target", OWN="name"),
     **_of("Holder", NAME="thread lock"),
     **_of("ThreadView", PLAIN="state", NAME="name"),
-    **_of("KilledBy", PLAIN="signal reason", COMMAND="command"),
+    **_of("KilledBy", PLAIN="signal", COMMAND="command", FREE="reason"),
     **_of("Activity", PLAIN="state syscall", NAME="lock holder"),
     **_of("Pause", NAME="thread"),
     **_of("EarlierWork", NAME="name task"),
+    **_of("TracedWork", NAME="name task"),
     **_of("Contributor", NAME="name"),
     **_of("Scheduler", PATH="file"),
     **_of(
@@ -94,6 +95,8 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("Phase", NAME="name"),
     **_of("LateFrame", PLAIN="stalls"),
     **_of("Handled", PLAIN="stall", NAME="name"),
+    **_of("TaskWait", NAME="task waits_for holds"),
+    **_of("TakenOrder", NAME="thread holds takes"),
     **_of("FoundAt", PATH="file database", NAME="table owner", NOTE="sql", FREE="chain said"),
     **_of("Remark", NOTE="note"),
 }

@@ -100,6 +100,7 @@ SETTINGS = (
     ),
     Option("--methods-ring", "Memory for the last calls of a thread. Default: 8MiB.", metavar="SIZE"),
     Option("--locks", "Find deadlocks of asyncio's tasks, and locks that are not released."),
+    Option("--lock-order", "Report locks that threads acquire in both orders: each acquire is noted."),
     Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",
@@ -132,7 +133,7 @@ RUN_ONLY = (
     ),
     Option(
         "--signals",
-        "Note who sends these (TERM,ABRT), and in a stall read all threads first.",
+        "Note who sends these (TERM,ABRT), or crashes (SEGV,BUS), and read all threads.",
         metavar="NAMES",
     ),
     Option(

@@ -15,10 +15,12 @@ from loopcanary.document.layout import Sheet
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from loopcanary.top.pages import Switch
     from loopcanary.top.rows import LaneRow
 
 _DATABASE = "loopcanary.db"
 _LATEST = 20
+_PATIENCE_S = 5.0
 
 
 class LivePages:
@@ -50,6 +52,37 @@ class LivePages:
     def group(self, row: LaneRow, width: int) -> Sequence[Text]:
         """The row's last stall as the flight file has it, and its bug as the store has it."""
         return list(self._group(row, self._sheet(width)))
+
+    def tracers(self, row: LaneRow, switch: Switch | None = None) -> tuple[Sequence[Text], Sequence[Switch]]:
+        """What each does, and where one could not be switched, why."""
+        from loopcanary.assembly.tracing.asking import tracers_of
+        from loopcanary.model.figures.tracers import TracerState, TracerStep
+        from loopcanary.model.outside import Unseen
+        from loopcanary.top.pages import Switch
+        from loopcanary.words.lives import tracer_words
+        from loopcanary.words.text import printable
+
+        if not row.state.is_live:
+            return [Text(f"Process {row.pid} runs no more.")], ()
+        if not row.is_near:
+            there = f"Process {row.pid} runs in another container: run `loopcanary tracers` there."
+            return [Text(there)], ()
+        wanted = {} if switch is None else {switch.step: [switch.name]}
+        found = tracers_of(row.pid, wanted, _PATIENCE_S, row.session.id)
+        if isinstance(found, Unseen):
+            return [Text(found.why)], ()
+        lines = [
+            Text(f"{number}  {printable(one.name)}: {tracer_words(one)}")
+            for number, one in enumerate(found.tracers, 1)
+        ]
+        lines += [
+            Text(f"{printable(name)}: {printable(why)}", "yellow") for name, why in found.refused.items()
+        ]
+        nothing = "No tracer works in it: one of frames, input or idle work begins with the first."
+        return lines or [Text(nothing)], [
+            Switch(one.name, TracerStep.STOP if one.state is TracerState.STARTED else TracerStep.START)
+            for one in found.tracers
+        ]
 
     def _sheet(self, width: int) -> Sheet:
         return Sheet(width=min(width, 120), folder=self._folder)

@@ -52,9 +52,9 @@ def explain(stall: Stall, paths: CodePaths | None = None) -> tuple[str, ...]:
     """The parts of a fingerprint, in order, each as `name=value`. `paths`: those that the stall was judged
     with; None: this process's."""
     identity = _identity(stall, paths or captured())
-    # Whether the holder struck a callback or the loop between two is chance.
+    # Whether the holder struck a callback or the loop between two is chance, and where a crash came, too.
     is_held = stall.blamed_holder is not None or _is_ours(stall)
-    return identity if is_held else (f"scope={stall.scope.value}", *identity)
+    return identity if is_held or stall.cause is Cause.CRASH else (f"scope={stall.scope.value}", *identity)
 
 
 def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
@@ -67,13 +67,16 @@ def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
         return (cause, *_holders(stall, stall.blamed_holder, paths))
     if stall.cause is Cause.BURST and not _is_steady(stall):
         return (cause, *_top_contributor(stall))
+    if stall.culprit is None and stall.cause is Cause.CRASH:
+        return (cause,) if stall.killed_by is None else (cause, f"signal={stall.killed_by.signal}")
     if stall.culprit is None:
         return (f"callback={_plain_name(stall.callback)}",)
     if _computes_in_python(stall, stall.culprit):
         return _place("culprit", _around(stall, stall.culprit), paths)
     place = _place("culprit", stall.culprit, paths)
     reached = _reached(stall, stall.culprit)
-    return (*place, f"blocker={reached}") if reached else place
+    found = (*place, f"blocker={reached}") if reached else place
+    return (cause, *found) if stall.cause is Cause.CRASH else found
 
 
 def _holders(stall: Stall, first: Holder, paths: CodePaths) -> Iterator[str]:

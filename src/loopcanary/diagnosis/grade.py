@@ -18,8 +18,11 @@ def make_grade(seen_ns: Sequence[int], coverage: float, cause: Cause, *, sampled
     sample carries all, or most of the stall was not seen. `seen_ns`: the time each sample with a stack stands
     for; `coverage`: their share; `sampled`: there are samples, with a stack or without.
 
-    Without any sample, a cause that is known rests on records of the thread itself: fair.
+    Without any sample, a cause that is known rests on records of the thread itself: fair. What a thread did
+    when it crashed is seen by one sample.
     """
+    if cause is Cause.CRASH and seen_ns:
+        return Grade.STRONG
     if not seen_ns:
         return Grade.WEAK if sampled or cause is Cause.UNKNOWN else Grade.FAIR
     total = sum(seen_ns)

@@ -55,7 +55,7 @@ _THIN_COVERAGE = 0.5
 _THREAD = "thread"
 """The kind of lanes that have no loop: their first turn is no start of one."""
 _LATE_NS = 5_000_000
-_AS_THEY_CAME = ("scope", "threshold_ns", "scene", "queue_ns", "engine", "contributors")
+_AS_THEY_CAME = ("scope", "threshold_ns", "scene", "queue_ns", "engine", "contributors", "killed_by")
 """Fields of the evidence that the stall has, too."""
 _STRUCK_SHARE = 0.25
 """Of a wait for the GIL, what a package's line must hold to be named as what waited."""
@@ -196,7 +196,7 @@ def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
     missing = no_sample(case.observation) if not evidence.samples else None
     if missing is not None and missing not in sentences:
         sentences.append(missing)
-    if evidence.samples and case.coverage < _THIN_COVERAGE:
+    if evidence.samples and case.coverage < _THIN_COVERAGE and evidence.fault is None:
         sentences.append(say("thin", seen=sum(case.placed_ns), whole=case.weights.duration_ns))
     if evidence.queue_ns >= max(_LATE_NS, evidence.threshold_ns // 10):
         sentences.append(say("late", late=evidence.queue_ns))

@@ -41,6 +41,10 @@ def make_title(
         if finding.blameless:
             return what
         return _of(what, evidence, culprit)
+    call = None if blocker is None else blocker.call or f"{blocker.function}()"
+    if evidence.fault is not None:
+        code = "title:stack-over" if evidence.fault.is_stack_over else "title:crashed"
+        return say(code, signal=evidence.fault.signal, call=call, place=_place(culprit))
     if holders and (cause is Cause.GIL or (cause is Cause.LOCK and holders[0].lock is not None)):
         return _held(holders, culprit)
     if cause is Cause.BURST:
@@ -48,7 +52,6 @@ def make_title(
     if polling is not None:
         return _of(say("title:polling", call=polling.call), evidence, culprit)
     what = say(f"title:{cause.value}")
-    call = None if blocker is None else blocker.call or f"{blocker.function}()"
     return _of(call or what, evidence, culprit)
 
 

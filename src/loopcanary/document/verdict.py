@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopcanary.document.makers import NAME_MAX, Said, dim, line, name, place_of, prose, said, strong
 from loopcanary.document.parts import Block, Piece, Pieces, SourceLine, Tone
-from loopcanary.model import Cause, Culprit, Holder, Severity, Stall, StallState
+from loopcanary.model import Cause, Culprit, Holder, Issue, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import THREAD_END, StateWord
 from loopcanary.words.causes import (
@@ -24,11 +24,17 @@ from loopcanary.words.waiting import (
 )
 
 SEVERITY_TONES = {Severity.STALL: Tone.NUMBER, Severity.HANG: Tone.WARN, Severity.ANR: Tone.ALARM}
-STATE_WORDS = {
+_STATE_WORDS = {
     StallState.ENDED: "",
     StallState.ONGOING: "still in progress",
     StallState.KILLED: "killed during this stall",
 }
+
+
+def ended_words(issue: Issue) -> str:
+    """How it ended with its process, or that it goes on; empty where it ended by itself."""
+    is_crash = isinstance(issue, Stall) and issue.cause is Cause.CRASH
+    return "crashed" if is_crash else _STATE_WORDS[issue.state]
 
 
 def severity(stall: Stall) -> Piece:

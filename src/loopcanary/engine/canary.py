@@ -45,6 +45,8 @@ def say_what_is_missing(config: Config, boundary: Boundary) -> None:
         boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
     if config.signals:
         boundary.tell("signals needs the native engine: who sends them is not noted")
+    if config.lock_order:
+        boundary.tell("lock_order needs the native engine: orders of locks are not noted")
 
 
 class Canary:
@@ -189,7 +191,7 @@ class Canary:
             self.calls.start(engine.backend)
         if self._native is not None:
             self._native.on_errand(self._run_errand)
-        if self._native is not None and self.config.startup:
+        if self._native is not None and (self.config.startup or self.config.startup_times):
             self.boundary.call("startup", self._note_start, self._native, engine.backend.file)
 
     def _run_errand(self) -> None:
@@ -198,13 +200,19 @@ class Canary:
             self._load(lambda: self.boundary.call("errand", run_errand, keep=True))
 
     def _note_start(self, native: Native, file: str | None) -> None:
-        """Where the flight file has a name, and this process was not forked."""
+        """Where the flight file has a name, and this process was not forked. A short record, of what
+        `loopcanary run` was given, has no limit and no imports."""
         from loopcanary.engine.recorder import START
+        from loopcanary.facts import is_unfrozen
 
-        if file is not None and os.path.exists(file) and not self._inherited:
-            run_ns = os.environ.get("LOOPCANARY_RUN_NS", "") if _is_what_run_started() else ""
-            slow_ns = min(self.config.startup_cold_ns, self.config.startup_warm_ns)
-            native.start_notes(file + START, self.begun_ns, int(run_ns) if run_ns.isdigit() else 0, slow_ns)
+        is_whole, by_run = self.config.startup, _is_what_run_started()
+        # Taken away: a program that becomes another one by exec has started long ago.
+        run_ns = os.environ.pop("LOOPCANARY_RUN_NS", "") if by_run else ""
+        began_ns = int(run_ns) if run_ns.isdigit() else 0
+        is_start = bool(began_ns) if by_run else is_whole
+        if is_start and file is not None and os.path.exists(file) and not self._inherited:
+            slow_ns = min(self.config.startup_cold_ns, self.config.startup_warm_ns) if is_whole else 0
+            native.start_notes(file + START, self.begun_ns, began_ns, slow_ns, is_whole, is_unfrozen())
 
     def _started(self) -> Engine:
         """The best engine that can be started here: kept, with a drain, portable. Raises what the last one

@@ -138,7 +138,8 @@ class KeptEngine:
     @property
     def owes_verdicts(self) -> bool:
         """At the end: whether code of the program's own wants to see something."""
-        return self._judges and (self._tells_end or self.backend.native.recorded()[1] > 0)
+        native = self.backend.native
+        return self._judges and (self._tells_end or native.recorded()[1] > 0 or native.calls_slow() > 0)
 
     def loop_seen(self) -> None:
         """By now `__main__` and sys.path are what they are going to be: the facts are made final, once."""

@@ -78,12 +78,11 @@ class SectionKind(IntEnum):
 
 
 class TakenBy(IntEnum):
-    """Who takes stalls out of the slots."""
+    """Who takes stalls out of the slots. PROGRAM: its own drain; a keeper reports hangs meanwhile."""
 
     DRAIN = 0
     KEEPER = 1
     PROGRAM = 2
-    """The process's own drain; a keeper reports hangs meanwhile."""
 
 
 class ProcessState(IntEnum):
@@ -102,10 +101,11 @@ class ClockKind(IntEnum):
 
 
 class EndedKind(IntEnum):
-    """What was too long."""
+    """What was too long. FAULT: of a slot only; nothing was, a thread in no turn has caused a fault."""
 
     CALLBACK = 1
     TURN = 2
+    FAULT = 3
 
 
 class LaneState(IntEnum):

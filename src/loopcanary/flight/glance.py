@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
-from loopcanary.flight.format import LaneState, Level, SectionKind, SlotState
+from loopcanary.flight.format import EndedKind, LaneState, Level, SectionKind, SlotState
 from loopcanary.flight.header import Section, TickClock, bounded, read_tick_clock
 from loopcanary.flight.lanes import carried, lane_allowance_ns, lane_totals
 from loopcanary.flight.slots import read_slot_facts
@@ -115,10 +115,12 @@ class Glances:
         return _each_once([*now, *missed])
 
     def _slot_facts(self) -> list[tuple[int, dict[str, Any]]]:
-        return [
+        """Without a fault that came in no turn: it is of a process that dies, or has survived it."""
+        facts = [
             (index, read_slot_facts(self._source, self._slot_section, index))
             for index in range(self._used(self._slot_section, self._slot_section.count))
         ]
+        return [one for one in facts if one[1]["kind"] != EndedKind.FAULT]
 
     def is_closed(self) -> bool:
         """Whether a keeper has stored the end of the process."""

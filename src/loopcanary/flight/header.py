@@ -8,9 +8,9 @@ from typing import Any, Final
 from loopcanary.flight import format as layout
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, TakenBy
-from loopcanary.flight.signals import NotedSignal, killed_by, read_signals
+from loopcanary.flight.signals import NotedSignal, came_in, fault_of, killed_by, read_signals
 from loopcanary.flight.source import ByteSource
-from loopcanary.model import Clock, KilledBy
+from loopcanary.model import Clock, Fault, KilledBy
 
 LARGEST: Final = (1 << 63) - 1
 """Times and sums beyond are cut to this: stores and exporters have signed 64-bit words."""
@@ -79,6 +79,14 @@ class FlightHeader:
     def killed_by(self, since_ns: int) -> KilledBy | None:
         """What signals that came from then on say of the end of the process, which is dead; None: nothing."""
         return killed_by(self.signals, self.pid, since_ns)
+
+    def fault_of(self, tid: int, since_ns: int) -> Fault | None:
+        """The fault of this thread from then on by which the process, which is dead, ended; None: none."""
+        return fault_of(self.signals, tid, since_ns)
+
+    def came_in(self, begin_ns: int, end_ns: int | None) -> KilledBy | None:
+        """What signals say that came in a stall with these ends; None: nothing, or it has not ended."""
+        return None if end_ns is None else came_in(self.signals, self.pid, begin_ns, end_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,7 @@ def lane_totals(fields: dict[str, Any], index: int, clock: TickClock) -> LaneTot
         on_cpu_ns=_since_opening(fields, "on_cpu"),
         run_queue_ns=_since_opening(fields, "run_queue"),
         busy_since_ns=clock.instant_ns(fields["turn_begin"]) if in_turn else None,
+        turned_ns=clock.instant_ns(fields["turn_begin"]) if fields["turn_epoch"] else None,
     )
 
 

@@ -138,20 +138,21 @@ class FlightFile:
         return Glances(self._source, self._sections)
 
     def slot_evidence(
-        self, index: int, *, include_open: bool = False, drained: bool = False
+        self, index: int, *, include_open: bool = False, drained: bool = False, faults: bool = False
     ) -> StallEvidence | None:
         """The stall in a slot.
 
         None where the slot is free, where its work was no stall (yet), and where the slot changed at
         every look. `include_open`: also work that is watched but still below its threshold. `drained`: also
-        a stall that was taken from the slot, while no other has come into it.
+        a stall that was taken from the slot, while no other has come into it. `faults`: also what a thread
+        did that was in no turn when it caused a fault.
         """
         section = self._section_of(SectionKind.SLOTS, index)
         slot = copy_slot(self._source, section, index, drained=drained, taken=self._taken(index))
         if slot is None:
             return None
         # The lane is looked at after the slot: a thread that has moved on by then has left its record.
-        extent = settle(slot, self._lane_of(slot), include_open=include_open)
+        extent = settle(slot, self._lane_of(slot), include_open=include_open, faults=faults)
         if extent is None:
             return None
         evidence = slot_evidence(slot, extent)
@@ -159,13 +160,14 @@ class FlightFile:
         until_ns = evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns
         collections = self.collections()
         record = extent.record
-        evidence = self._with_earlier(
-            evidence,
-            slot.facts["lane"],
-            slot.facts["lane_generation"],
-            slot.facts["epoch"] if record is None else record.epoch,
-            slot.facts["turn_epoch"] if record is None else record.turn_epoch,
-        )
+        if extent.scope is not StallScope.THREAD:
+            evidence = self._with_earlier(
+                evidence,
+                slot.facts["lane"],
+                slot.facts["lane_generation"],
+                slot.facts["epoch"] if record is None else record.epoch,
+                slot.facts["turn_epoch"] if record is None else record.turn_epoch,
+            )
         return replace(
             evidence,
             earlier_collections=tuple(one for one in collections if one.end_ns <= evidence.begin_ns),
@@ -173,14 +175,19 @@ class FlightFile:
             if slot.facts["thread_count"]
             else (),
             collections=overlapping(collections, header, evidence.begin_ns, until_ns),
+            killed_by=header.came_in(evidence.begin_ns, evidence.end_ns),
         )
 
-    def stalls(self, without: AbstractSet[int] = frozenset()) -> list[tuple[int, StallEvidence]]:
+    def stalls(
+        self, without: AbstractSet[int] = frozenset(), *, faults: bool = False
+    ) -> list[tuple[int, StallEvidence]]:
         """(slot, stall) of every slot that holds a stall. One that has just moved to another slot is in both,
         as in a copy of the file from before and after that: then only the later is given.
 
         Args:
             without: Serials of stalls that are left out before their slots are decoded, 4 ms each.
+            faults: Whether also threads that caused a fault in no turn; the header says whether one ended the
+                process.
         """
         slots = self._sections[SectionKind.SLOTS]
         found: dict[int, tuple[int, StallEvidence]] = {}
@@ -193,7 +200,7 @@ class FlightFile:
             ]
             empty = []
             for index in wanted:
-                evidence = self.slot_evidence(index)
+                evidence = self.slot_evidence(index, faults=faults)
                 if evidence is None:
                     empty.append(index)
                     continue
@@ -216,7 +223,8 @@ class FlightFile:
         for record, seen, evidence in recorded:
             if record.sequence > seen and not any(is_about(facts, record) for facts in slotted):
                 overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
-                found.append((record, replace(evidence, collections=overlap)))
+                came = header.came_in(record.begin_ns, record.end_ns)
+                found.append((record, replace(evidence, collections=overlap, killed_by=came)))
         found.sort(key=lambda pair: pair[1].begin_ns)
         # Of the latest only: a damaged file may have records by the ten thousand.
         return [

@@ -8,14 +8,16 @@ from typing import Any, Final
 
 from loopcanary.flight.format import Layout
 from loopcanary.flight.source import ByteSource
-from loopcanary.model import KilledBy
+from loopcanary.model import Fault, KilledBy
 from loopcanary.model.session import signal_name
+from loopcanary.model.units import format_duration
 
 SIGNALS_OFFSET: Final = 2048
 SIGNALS_KEPT: Final = 8
-COMMAND_BYTES: Final = 128
+COMMAND_BYTES: Final = 120
 SIGNAL_ENTRY = Layout(
-    "lc_signal_entry", f"Q sequence number code pid uid at_ns ends reserved\n{COMMAND_BYTES}s command"
+    "lc_signal_entry",
+    f"Q sequence number code pid uid at_ns ends tid\n{COMMAND_BYTES}s command\nQ stack_over",
 )
 SIGNALS = Layout("lc_signals", f"Q seen named\n48s reserved\n{SIGNALS_KEPT * SIGNAL_ENTRY.size}s kept")
 """As in native/core/flight/signal_format.h; test_format_agreement.py compares them."""
@@ -23,6 +25,8 @@ SIGNALS = Layout("lc_signals", f"Q seen named\n48s reserved\n{SIGNALS_KEPT * SIG
 _SENT: Final = frozenset(code % (1 << 64) for code in (0, -1, -6))
 """Codes of those that a process has sent: SI_USER, SI_QUEUE, SI_TKILL of sigaction(2)."""
 _NUMBERS: Final = range(1, 65)
+_FAULTS: Final = frozenset((4, 7, 8, 11))
+"""Linux's SIGILL, SIGBUS, SIGFPE, SIGSEGV."""
 _LARGEST: Final = (1 << 63) - 1
 
 
@@ -40,6 +44,10 @@ class NotedSignal:
     uid: int | None
     command: str | None
     """Of the sender, if it lived still."""
+    fault_of: int | None = None
+    """The thread that has caused it; None: it is no fault."""
+    is_stack_over: bool = False
+    """It came where that thread's stack ends."""
 
 
 def read_signals(source: ByteSource) -> tuple[NotedSignal, ...]:
@@ -54,6 +62,7 @@ def read_signals(source: ByteSource) -> tuple[NotedSignal, ...]:
 
 def _noted(entry: dict[str, Any]) -> NotedSignal:
     is_sent = entry["code"] in _SENT
+    is_fault = not is_sent and entry["number"] in _FAULTS and entry["code"] <= _LARGEST
     return NotedSignal(
         name=signal_name(entry["number"]),
         at_ns=min(entry["at_ns"], _LARGEST),
@@ -61,6 +70,8 @@ def _noted(entry: dict[str, Any]) -> NotedSignal:
         pid=min(entry["pid"], _LARGEST) if is_sent else None,
         uid=min(entry["uid"], _LARGEST) if is_sent else None,
         command=entry["command"].partition(b"\0")[0].decode("utf-8", "replace") or None,
+        fault_of=min(entry["tid"], _LARGEST) if is_fault else None,
+        is_stack_over=is_fault and entry["stack_over"] == 1,
     )
 
 
@@ -76,14 +87,50 @@ def killed_by(signals: Sequence[NotedSignal], own_pid: int, since_ns: int) -> Ki
         return KilledBy(reason=f"{last.name} came before, from {_sender(last, own_pid)}")
     # A handler that has done its work sends the signal once more: who sent it first counts.
     first = next((one for one in others if one.name == last.name), last)
+    fault = _fault_behind(last, came)
+    if fault is not None:
+        over = ", whose stack has run over" if fault.is_stack_over else ""
+        return KilledBy(
+            signal=fault.name, reason=f"a fault of the program itself, in thread {fault.fault_of}{over}"
+        )
     if first.pid == own_pid:
         return KilledBy(signal=first.name, reason="sent by the process itself")
     return KilledBy(signal=first.name, pid=first.pid, uid=first.uid, command=first.command)
 
 
+def fault_of(signals: Sequence[NotedSignal], tid: int, since_ns: int) -> Fault | None:
+    """The fault of this thread from then on by which the process, which is dead, ended; None: none."""
+    came = [one for one in signals if one.at_ns >= since_ns]
+    fault = _fault_behind(came[-1], came) if came and came[-1].ends else None
+    if fault is None or fault.fault_of != tid:
+        return None
+    return Fault(signal=fault.name, is_stack_over=fault.is_stack_over)
+
+
+def _fault_behind(last: NotedSignal, came: Sequence[NotedSignal]) -> NotedSignal | None:
+    """The last one of the signal that ended the process: a crash reporter sends it once more."""
+    faults = [one for one in came if one.fault_of is not None and one.name == last.name]
+    return faults[-1] if faults else None
+
+
+def came_in(signals: Sequence[NotedSignal], own_pid: int, begin_ns: int, end_ns: int) -> KilledBy | None:
+    """What they say of a stall that has ended: the last one of another process that came in it, and that the
+    program has a handler for. None: none did."""
+    came = [
+        one
+        for one in signals
+        if begin_ns <= one.at_ns <= end_ns and not one.ends and one.pid not in (None, own_pid)
+    ]
+    if not came:
+        return None
+    last = came[-1]
+    ago = format_duration(end_ns - last.at_ns)
+    return KilledBy(reason=f"{last.name} came {ago} before its end, from {_sender(last, own_pid)}")
+
+
 def _sender(one: NotedSignal, own_pid: int) -> str:
     if one.pid is None:
-        return "the kernel"
+        return "the kernel" if one.fault_of is None else f"thread {one.fault_of} itself"
     if one.pid == 0:
         return "outside the container"
     return "the process itself" if one.pid == own_pid else f"{one.command or 'a process'} (pid {one.pid})"

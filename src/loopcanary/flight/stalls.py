@@ -48,9 +48,14 @@ class Extent:
     record: EndedStall | None = None
 
 
-def settle(slot: SlotCopy, lane: LaneView | None, *, include_open: bool) -> Extent | None:
-    """What the slot's stall was; None where it was none. `lane` is None once it has another owner."""
+def settle(
+    slot: SlotCopy, lane: LaneView | None, *, include_open: bool, faults: bool = False
+) -> Extent | None:
+    """What the slot's stall was; None where it was none. `lane` is None once it has another owner.
+    `faults`: a fault in no turn is something, too."""
     extent = _as_slot_says(slot)
+    if extent.scope is StallScope.THREAD:
+        return extent if faults and extent.end_ns is None else None
     if slot.state == SlotState.ENDED or extent.end_ns is not None:
         return extent if extent.end_ns is not None else _ended_unseen(slot, extent)
     record = _find_record(slot, extent, lane.ended) if lane is not None else None
@@ -72,7 +77,7 @@ def settle(slot: SlotCopy, lane: LaneView | None, *, include_open: bool) -> Exte
 def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
     """The stall with its samples. Threads and collections are the caller's to add."""
     facts, record = slot.facts, extent.record
-    turn = extent.scope is StallScope.TURN
+    turn = extent.scope is not StallScope.CALLBACK
     epoch = None if turn else (record.epoch if record else facts["epoch"])
     since, until = (extent.begin_ns, extent.end_ns or LARGEST) if turn else (0, LARGEST)
     samples = slot.samples(since, until, epoch)
@@ -152,10 +157,11 @@ def is_about(facts: dict[str, Any], record: EndedStall) -> bool:
 def _as_slot_says(slot: SlotCopy) -> Extent:
     facts = slot.facts
     turn = facts["kind"] == EndedKind.TURN or not facts["epoch"]
+    scope = StallScope.TURN if turn else StallScope.CALLBACK
     begin_ns = facts["begin_ns"] or facts["turn_begin_ns"]
     end_ns = facts["end_ns"]
     return Extent(
-        scope=StallScope.TURN if turn else StallScope.CALLBACK,
+        scope=StallScope.THREAD if facts["kind"] == EndedKind.FAULT else scope,
         begin_ns=bounded(begin_ns),
         end_ns=bounded(max(begin_ns, end_ns)) if end_ns else None,
     )

@@ -12,6 +12,8 @@ class DeathNote(Protocol):
 
     status: int | None
     """As `wait` has it; None: not known."""
+    ended_ns: int | None
+    """When that was seen, monotonic; None: not known."""
 
 
 class WatchedLife(Protocol):

@@ -46,10 +46,11 @@ class _FileState:
     """When to deal with it at the latest; None: when something signals."""
     tries: Backoff = field(default_factory=_tries)
 
-    def hear_end(self) -> None:
+    def hear_end(self, now_ns: int) -> None:
         """The descriptor is readable."""
         life = self.life
         if self.descriptor is not None and life is not None and life.death is not None and life.pid:
+            life.death.ended_ns = now_ns
             life.death.status = wait_status(self.descriptor, life.pid)
         self.hear_no_more()
 
@@ -167,7 +168,7 @@ class KeptStore:
         for name, known in list(self._known.items()):
             has_ended = known.descriptor is not None and known.descriptor in ready
             if has_ended:
-                known.hear_end()
+                known.hear_end(now_ns)
             if has_ended or _is_due(known.due_ns, now_ns) or (is_rung and known.life is not None):
                 self._attend(name, known, now_ns, is_rung=is_rung)
         self._hand_on(now_ns)

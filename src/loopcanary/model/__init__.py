@@ -10,12 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from loopcanary.model.calls import TracedCall, TracedCalls
+    from loopcanary.model.calls import TracedCall, TracedCalls, TracedWork
     from loopcanary.model.config import Config
     from loopcanary.model.earlier import EarlierWork, LongWork, ShortWork, WorkKind
     from loopcanary.model.evidence import (
         CallbackNames,
         Collection,
+        Fault,
         HostReading,
         KernelView,
         LaneTotals,
@@ -67,11 +68,11 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "calls": "TracedCall TracedCalls",
+    "calls": "TracedCall TracedCalls TracedWork",
     "config": "Config",
     "earlier": "EarlierWork LongWork ShortWork WorkKind",
     "evidence": (
-        "CallbackNames Collection HostReading KernelView LaneTotals Sample StallEvidence "
+        "CallbackNames Collection Fault HostReading KernelView LaneTotals Sample StallEvidence "
         "ThreadReading ThreadStack ThreadWait"
     ),
     "figures.frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",

@@ -30,6 +30,20 @@ class TracedCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TracedWork:
+    """What a callback of a loop, or all steps of a task, called."""
+
+    name: str
+    """Of its function; empty: outside of callbacks, and of those that have no row here."""
+    task: str | None = None
+    """As the program has named it; None: it has not."""
+    times: int
+    """How many pieces of it called a traced function."""
+    total_ns: int
+    """Of the calls that it began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TracedCalls:
     """What one thread called in a stall."""
 
@@ -41,6 +55,8 @@ class TracedCalls:
     """How many shorter rows are not among `rows`."""
     left_out_ns: int = 0
     """What these took by themselves."""
+    work: tuple[TracedWork, ...] = ()
+    """The same calls by the work that they belong to, the longest first. Empty: a loop ran none of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,10 +30,13 @@ AUTO, NATIVE, PORTABLE = ENGINES = ("auto", "native", "portable")
 """Which engine watches. `auto`: the native one where it works, else the portable one."""
 
 
+FAULTS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
 SIGNALS = (
     *("SIGABRT", "SIGTERM", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGINT", "SIGXCPU"),
+    *FAULTS,
 )
-"""Those with which supervisors, schedulers and people end programs (native/core/signals/disposition.h)."""
+"""Those with which supervisors, schedulers and people end programs, and faults of the program itself
+(native/core/signals/disposition.h)."""
 
 
 class _Frozen:
@@ -148,13 +151,17 @@ class Config(_Frozen):
     """Memory for the last calls of a thread, 16 bytes a call; rounded down to a power of two, 32 KiB to
     32 MiB."""
     slow_method_ns: int = 700 * _MS
-    """A longer stall whose calls were traced is a slow method, too."""
+    """A longer stall, or call outside of stalls, whose calls were traced is a slow method."""
     locks: bool = False
     """Look for tasks of asyncio that wait for each other, and for locks of asyncio that are not released."""
+    lock_order: bool = False
+    """Report when threads acquire the same two locks in both orders: every acquire is noted, which costs."""
     windows_ns: int = 0
     """Report windows that take no input or paint nothing for this long while the loop is healthy; 0: none."""
     startup: bool = False
     """Record how the program starts, with every import; in children that start anew, too."""
+    startup_times: bool = True
+    """Record of what `loopcanary run` was given when its start was over, without imports."""
     startup_cold_ns: int = 10 * _S
     """A longer cold start (modules compiled, files read from the disk) is an issue."""
     startup_warm_ns: int = 4 * _S
@@ -180,3 +187,8 @@ class Config(_Frozen):
     def first_sample_ns(self) -> int:
         """The sample delay: `sample_delay_ns`, or a fifth of the threshold."""
         return self.threshold_ns // 5 if self.sample_delay_ns is None else self.sample_delay_ns
+
+    @property
+    def notes_crashes(self) -> bool:
+        """Whether `signals` names one by which a program ends that crashes."""
+        return not frozenset(FAULTS).isdisjoint(self.signals)

@@ -14,6 +14,7 @@ from loopcanary.model.stack import Stack
 from loopcanary.model.waiting import Contributor, GilState, LockView, Target
 
 if TYPE_CHECKING:
+    from loopcanary.model.session import KilledBy
     from loopcanary.model.stall import StallScope  # which is not loaded where figures are read
 
 
@@ -193,6 +194,17 @@ class LaneTotals:
     run_queue_ns: int | None = None
     busy_since_ns: int | None = None
     """Begin of the turn that is going on, None where the thread waits."""
+    turned_ns: int | None = None
+    """Begin of the latest turn; None: not known, or there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What a thread caused by what it executed."""
+
+    signal: str
+    is_stack_over: bool = False
+    """Its stack has run over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,5 +270,9 @@ class StallEvidence:
     """When the record of earlier work begins; None: there is none."""
     earlier_last: ShortWork | None = None
     """Between the last earlier work and the stall; None: unknown."""
+    killed_by: KilledBy | None = None
+    """What signals say that came in it, if it has ended, or the process has died in it."""
+    fault: Fault | None = None
+    """Of this thread, by which the process ended."""
     earlier_collections: tuple[Collection, ...] = ()
     """Garbage collections that were over before the stall began."""

@@ -25,19 +25,21 @@ ERRAND, ERRAND_ENDS, ANSWER = ".errand", ".errand-ends", ".answer"
 it."""
 CALLS_FILES: Final = 16
 """The numbers are below this one."""
-NUMBER_MAX: Final = (1 << 20) - 1
+NUMBER_MAX: Final = (1 << 19) - 1
+"""Of functions; those above are of work: calls-format.md."""
 _RECORD: Final = struct.Struct("<IIHHB")
 _TEXT_BYTES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A function of the program."""
+    """A function of the program; or work, which has a number above `NUMBER_MAX`."""
 
     number: int
     """From 1, in the order in which they were first called; 0: its calls are not traced."""
     qualname: str
     file: str
+    """Of work: the task's name."""
     line: int
     """Where it begins."""
     is_trivial: bool = False

@@ -18,10 +18,12 @@ from loopcanary.model.waiting import Contributor, LockProof, StateWord, Target
 
 
 class StallScope(Enum):
-    """What was too long: one callback, or a turn as a whole, none of whose callbacks was too long."""
+    """What was too long: one callback, or a turn as a whole, none of whose callbacks was too long. Of a crash
+    also that the thread was in neither."""
 
     CALLBACK = "callback"
     TURN = "turn"
+    THREAD = "thread"
 
 
 class StallState(Enum):
@@ -60,6 +62,7 @@ class Cause(Enum):
     IMPORT = "import"
     BURST = "burst"
     HOST = "host"
+    CRASH = "crash"
     UNKNOWN = "unknown"
 
 

@@ -82,6 +82,11 @@ def format_duration(ns: int) -> str:
     return f"{seconds // 3_600} h {seconds % 3_600 // 60} m"
 
 
+def format_length(ns: int) -> str:
+    """As format_duration; empty where nothing lasted."""
+    return format_duration(ns) if ns else ""
+
+
 def format_size(size: int) -> str:
     """A number of bytes for people: 870 B, 41.2 MiB, 1.37 GiB."""
     value, unit = float(size), "B"

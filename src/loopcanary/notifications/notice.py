@@ -70,10 +70,11 @@ def over_of(issue: Issue, session: Session | None) -> Notice:
 def rest_of(withheld: Withheld, details: str, noun: str = "stall") -> Notice:
     """The last notification, about those withheld. `details`: the command that shows them; `noun`: for all of
     them."""
-    total = format_duration(withheld.total_ns)
+    total = f", {format_duration(withheld.total_ns)} in all" if withheld.total_ns else ""
+    longest = f"longest {format_duration(withheld.max_ns)}; " if withheld.max_ns else ""
     return Notice(
-        title=f"{count_of(withheld.count, f'more {noun}')} until the end, {total} in all",
-        more=f"longest {format_duration(withheld.max_ns)}; `{details}` has them all",
+        title=f"{count_of(withheld.count, f'more {noun}')} until the end{total}",
+        more=f"{longest}`{details}` has them all",
         stalls=withheld.count,
     )
 
@@ -101,6 +102,8 @@ def _title(issue: Issue) -> str:
 
 def _what(stall: Stall) -> str:
     length = format_duration(stall.duration_ns)
+    if stall.cause is Cause.CRASH:
+        return "crash"
     if stall.state is StallState.KILLED:
         why = stall.killed_by.reason if stall.killed_by is not None else None
         return f"killed while stalled for {length}" + (f" ({printable(why, _NAME_MAX)})" if why else "")
@@ -128,9 +131,10 @@ def _more(permit: Permit[Issue], now_ns: int) -> str:
         return ""
     span = format_duration(max(now_ns - withheld.since_ns, 0))
     total, longest = format_duration(withheld.total_ns), format_duration(withheld.max_ns)
+    lengths = f", {total} in all, longest {longest}" if withheld.total_ns else ""
     if is_counted:
-        return f"{withheld.count:,} of this bug in the last {span}, {total} in all, longest {longest}"
-    return f"{others:,} more of this bug in the last {span}, {total} in all, longest {longest}"
+        return f"{withheld.count:,} of this bug in the last {span}{lengths}"
+    return f"{others:,} more of this bug in the last {span}{lengths}"
 
 
 def _advice(advice: str | None) -> str:

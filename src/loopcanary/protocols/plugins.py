@@ -37,7 +37,8 @@ class TracerPort(Protocol):
 @runtime_checkable
 class Tracer(Protocol):
     """Records one kind of evidence by itself; one is made for each start of the engine. `destroy()`, where it
-    has one, is called when all that it reported has been taken; not in a forked child."""
+    has one, is called when all that it reported has been taken; not in a forked child. One that also has
+    `counts() -> dict[str, int]` is asked by statistics(), on any thread."""
 
     name: str
 

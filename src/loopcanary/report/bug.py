@@ -21,10 +21,10 @@ from loopcanary.document.parts import (
     TableRow,
     Tone,
 )
-from loopcanary.document.verdict import SEVERITY_TONES, STATE_WORDS
+from loopcanary.document.verdict import SEVERITY_TONES, ended_words
 from loopcanary.model import Issue, Severity
 from loopcanary.model.search import IssueGroup
-from loopcanary.model.units import format_duration
+from loopcanary.model.units import format_duration, format_length
 from loopcanary.registry import issue_kind
 from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
@@ -49,7 +49,8 @@ def bug_document(report: Report, group: IssueGroup) -> Document:
     worst = report.worst.get(group.fingerprint)
     if worst is not None:
         own = report.details and replace(report.details, parts=())  # they are said above
-        blocks += part("The longest one", issue_blocks(worst, session_of(report, worst), own))
+        title = "The longest one" if group.max_ns else "The latest one"
+        blocks += part(title, issue_blocks(worst, session_of(report, worst), own))
     found: Sequence[Issue] = report.stalls if report.groups else report.issues
     return Document((*blocks, *latest(found, group.count)))
 
@@ -68,6 +69,8 @@ def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
 
 def sums(group: IssueGroup) -> Paragraph:
     noun = issue_kind(group.kind.value).noun
+    if not group.max_ns:
+        return line(number(count_of(group.count, noun)))
     lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
     total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, noun)}")
     cause = f", {group.cause.value}" if has_cause(group) else ""
@@ -92,7 +95,7 @@ def seen_words(first_wall_ns: int, last_wall_ns: int, now_wall_ns: int) -> str:
 
 def _drawn(marks: Sequence[tuple[int, int]]) -> Iterator[Bars]:
     """Stalled time over the wall time, of (wall time, length) marks in order; nothing of a single moment."""
-    if len(marks) > 1 and marks[0][0] != marks[-1][0]:
+    if len(marks) > 1 and marks[0][0] != marks[-1][0] and any(length for _, length in marks):
         first, last = moment(marks[0][0]), moment(marks[-1][0])
         yield Bars("time", course(marks), (first, last[11:] if last[:10] == first[:10] else last))
 
@@ -142,7 +145,7 @@ _LATEST_COLUMNS = (
 def _latest_words(issue: Issue) -> str:
     """How it ended, else how grave it was; nothing of a short one that ended by itself."""
     severity = "" if issue.severity is Severity.STALL else severity_word(issue.severity)
-    return STATE_WORDS[issue.state] or severity
+    return ended_words(issue) or severity
 
 
 def _latest_row(issue: Issue, bug: int | str) -> TableRow:
@@ -150,7 +153,7 @@ def _latest_row(issue: Issue, bug: int | str) -> TableRow:
         (
             said(dim(str(bug))),
             said(moment(issue.began_wall_ns)),
-            said(Piece(format_duration(issue.duration_ns), SEVERITY_TONES[issue.severity])),
+            said(Piece(format_length(issue.duration_ns), SEVERITY_TONES[issue.severity])),
             said(name(issue.id, 48)),
             said(Piece(_latest_words(issue), Tone.ALARM)),
         )

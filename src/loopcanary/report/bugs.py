@@ -29,7 +29,7 @@ from loopcanary.document.verdict import (
 )
 from loopcanary.model import Cause, Issue, IssueKind, Stall
 from loopcanary.model.search import IssueGroup
-from loopcanary.model.units import format_duration
+from loopcanary.model.units import format_length
 from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.bug import seen, sums
 from loopcanary.report.figures.gain_words import gain_words
@@ -76,10 +76,10 @@ def _row(at: int, group: IssueGroup, report: Report, below: Iterator[Block]) -> 
     is_of_stalls = group.kind is IssueKind.STALL
     cells = (
         said(dim(str(at))),
-        said(number(format_duration(group.total_ns))),
+        said(number(format_length(group.total_ns))),
         said(f"{group.count:,}"),
-        said(format_duration(group.p50_ns)),
-        said(format_duration(group.max_ns)),
+        said(format_length(group.p50_ns)),
+        said(format_length(group.max_ns)),
         said("" if is_of_stalls else kind_words(group.kind)),
         said(Piece(trend if trend != "too few" else "", _TREND_TONES.get(trend, Tone.DIM))),
         said(age(group.last_wall_ns, report.generated_wall_ns)),
@@ -103,7 +103,8 @@ def _below(place: int, group: IssueGroup, report: Report, *, in_detail: bool) ->
 
 def _in_short(group: IssueGroup, worst: Issue | None) -> Iterator[Block]:
     yield sentences(printable(group.title, 200))
-    yield line(dim("the longest is " if group.count > 1 else "its id is "), name(group.worst_id))
+    which = "the longest is " if group.max_ns else "the latest is "
+    yield line(dim(which if group.count > 1 else "its id is "), name(group.worst_id))
     if worst is not None and not worst.stalls:
         # Else the stalls' own entries have it.
         if worst.culprit is not None:

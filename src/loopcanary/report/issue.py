@@ -8,7 +8,7 @@ from loopcanary.document.makers import NOTHING, dim, facts, line, name, number, 
 from loopcanary.document.parts import Block, Facts, Heading, Indented, Items, Piece, Pieces
 from loopcanary.document.verdict import advice, verdict, where
 from loopcanary.model import Issue, Session, Stall
-from loopcanary.model.units import format_duration
+from loopcanary.model.units import format_duration, format_length
 from loopcanary.registry import issue_kind, said_of
 from loopcanary.report.model import Details, Report
 from loopcanary.report.stacks import stack_frames, stack_parts
@@ -24,7 +24,7 @@ _STACKS_MAX = 8
 
 def issue_blocks(issue: Issue, session: Session | None, details: Details | None = None) -> tuple[Block, ...]:
     """Its headline, and everything else below it. `session`: its own, where it is known."""
-    length = number(f"{kind_words(issue.kind)} {format_duration(issue.duration_ns)}")
+    length = number(f"{kind_words(issue.kind)} {format_length(issue.duration_ns)}".rstrip())
     heading = Heading(said(said_of(issue, "lead") or length, "  ", strong(printable(issue.title, 300))))
     return heading, Indented(issue_body(issue, session, details))
 
@@ -64,8 +64,9 @@ def own_blocks(issue: Issue) -> tuple[Block, ...]:
 def circumstances(issue: Issue, session: Session | None, details: Details | None = None) -> Facts:
     """What every issue has, and its kind's figures; one with the same label takes the other's place."""
     own = said_of(issue, "figures")
+    lasted = f", lasted {format_duration(issue.duration_ns)}" if issue.duration_ns else ""
     before = facts(
-        ("began", f"{moment(issue.began_wall_ns)}, lasted {format_duration(issue.duration_ns)}"),
+        ("began", f"{moment(issue.began_wall_ns)}{lasted}"),
         ("loop", said(name(issue.loop), f" on {thread_by_name(issue.thread)}")),
         ("scene", name(issue.scene)),
     )

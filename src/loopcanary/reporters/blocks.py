@@ -32,7 +32,7 @@ from loopcanary.document.verdict import (
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.words.guards import unreported_words
-from loopcanary.words.kinds import kind_words
+from loopcanary.words.kinds import counted_words, kind_words
 from loopcanary.words.lives import life_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import (
@@ -44,9 +44,9 @@ from loopcanary.words.waiting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from loopcanary.model import Culprit, Issue, LoopHealth, Session, Stall
+    from loopcanary.model import Culprit, Issue, IssueKind, LoopHealth, Session, Stall
     from loopcanary.protocols.screens import Look
 
 _TAG = dim("[loopcanary] ")
@@ -58,6 +58,7 @@ _LOOPS_MAX = 4
 _CONTRIBUTORS_MAX = 2
 _TARGET_MAX = 100
 _WHOLE = 0.995
+_NO_OTHERS: Mapping[IssueKind, int] = {}
 _STATES = {
     StallState.ENDED: "",
     StallState.ONGOING: " and still in progress",
@@ -160,9 +161,16 @@ def over_line(stall: Issue, look: Look, process: str = "") -> str:
 
 
 def summary_block(
-    tallies: Sequence[Tally], session: Session, details: str, look: Look, process: str = ""
+    tallies: Sequence[Tally],
+    session: Session,
+    details: str,
+    look: Look,
+    process: str = "",
+    *,
+    others: Mapping[IssueKind, int] = _NO_OTHERS,
 ) -> str:
-    """The session's end: bugs by total time, the loops' figures, where to read more."""
+    """The session's end: bugs by total time, the loops' figures, where to read more. `others`: how many
+    issues of other kinds."""
     count, total_ns = sum(tally.count for tally in tallies), sum(tally.total_ns for tally in tallies)
     ranked = sorted(tallies, key=lambda tally: -tally.total_ns)
     length = "".join(f", {words}" for words in [*_in(process), *_run_length(session)])
@@ -170,15 +178,26 @@ def summary_block(
     if count:
         sums = f" in {count_of(len(ranked), 'bug')}, {format_duration(total_ns)} in all"
         headline = line(_TAG, f"{count_of(count, 'stall')}{sums}{length}")
-        below = [*_table(ranked), *below]
+        below = [*_table(ranked), *_other_lines(others), *below]
+    elif others and not any(loop.turns for loop in session.loops):
+        headline = line(_TAG, f"{_others_words(others)}{length}")
     else:
         none = "no reported stall" if below else "no stall"
         threshold = format_duration(session.threshold_ns)
         headline = line(_TAG, f"{none} over {threshold} in this process{length}")
+        below = [*_other_lines(others), *below]
     below += [_loop_line(loop, session) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
-    if count:
+    if count or others:
         below.append(_where_to_read(count, session, details))
     return _shown(look, headline, Indented(tuple(below)))
+
+
+def _others_words(others: Mapping[IssueKind, int]) -> str:
+    return ", ".join(counted_words(kind, number) for kind, number in others.items())
+
+
+def _other_lines(others: Mapping[IssueKind, int]) -> list[Block]:
+    return [line(f"and {_others_words(others)}")] if others else []
 
 
 def _shown(look: Look, *blocks: Block) -> str:
@@ -241,7 +260,7 @@ def _table(ranked: Sequence[Tally]) -> Iterator[Block]:
 
 
 def _where_to_read(count: int, session: Session, details: str) -> Paragraph:
-    if session.statistics.get("failures_store", 0) < count:
+    if session.statistics.get("failures_store", 0) < max(count, 1):
         return line(dim("more: "), details)
     later = f"{details} has the first ones if it can be used again"
     return sentences(dim("not stored: "), f"the store failed; {later}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from loopcanary.model import Issue, Session, Stall, StallState
+from loopcanary.model import Issue, IssueKind, Session, Stall, StallState
 from loopcanary.protocols.screens import TextScreen
 from loopcanary.registry import called, issue_kind
 from loopcanary.reporters.blocks import (
@@ -53,6 +54,8 @@ class ConsoleReporter:
         self._monotonic_ns = monotonic_ns
         self._tallies: dict[str, Tally] = {}
         self._quiet_until_ns: dict[str, int] = {}
+        self._others: Counter[IssueKind] = Counter()
+        """Issues of other kinds without a stall in them."""
         self._ongoing: dict[str, Issue] = {}
         """Issues that were shown while they lasted, as they were then, by id."""
 
@@ -69,6 +72,7 @@ class ConsoleReporter:
         """Shows each new stall in full, one of a known bug in short, other issues in a line."""
         block = called(issue_kind(issue.kind.value).in_full)
         if block is None:
+            self._others[issue.kind] += not getattr(issue, "stalls", ())
             if self._may_speak(issue.fingerprint):
                 self._terminal.write(issue_line(issue, repeated, self._terminal.look(), self._process))
                 self._quiet(issue.fingerprint)
@@ -94,9 +98,11 @@ class ConsoleReporter:
         """Shows the summary table."""
         # Of a process that ran no loop, nothing is known that could be said; its children may have stalled.
         is_clean = self._announce_clean and any(loop.turns for loop in session.loops)
-        if self._tallies or is_clean:
+        others = +self._others
+        if self._tallies or others or is_clean:
             tallies, look = list(self._tallies.values()), self._terminal.look()
-            self._terminal.write(summary_block(tallies, session, self._details, look, self._process))
+            block = summary_block(tallies, session, self._details, look, self._process, others=others)
+            self._terminal.write(block)
 
     def _count(self, stall: Issue) -> tuple[Tally, bool]:
         """Adds the stall to its bug's tally; True for a bug's first one. The longest ones to count."""

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from loopcanary.top.about import LINES, about
 from loopcanary.top.choosing import ORDERS, RowChoice, chosen
 from loopcanary.top.columns import NOTHING, headline
-from loopcanary.top.pages import LivePage, Pages, help_lines
+from loopcanary.top.pages import LivePage, Pages, SwitchPage, help_lines
 from loopcanary.top.rows import LaneRow
 from loopcanary.top.table import LaneTable, looks
 from loopcanary.words.text import printable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LEAST_HEIGHT = 14
 """Of a screen that has room for the lines about the chosen row."""
-_KEYS = "? help  q quit  l stack  g bug  s sort  r reverse  / filter  a all  p pause  t light"
+_KEYS = "? help  q quit  l stack  g bug  x tracers  s sort  r reverse  / filter  a all  p pause  t light"
 _ORDERS = tuple(ORDERS)
 
 
@@ -50,6 +50,7 @@ class Top(App[None]):
         Binding("escape", "leave", "quit"),
         Binding("l,enter", "stack", "live stack"),
         Binding("g", "group", "bug"),
+        Binding("x", "tracers", "tracers"),
         Binding("s", "order(1)", "order"),
         Binding("S", "order(-1)", "order before"),
         Binding("r", "reverse", "reverse"),
@@ -255,6 +256,13 @@ class Top(App[None]):
         if row is not None:
             title = f"last stall and its group: {printable(row.program, 40)}, pid {row.pid}"
             self.push_screen(LivePage(title, lambda width: self._pages.group(row, width)))
+
+    def action_tracers(self) -> None:
+        """Of the chosen lane's process."""
+        row = self._table.chosen
+        if row is not None:
+            title = f"tracers: {printable(row.program, 40)}, pid {row.pid}"
+            self.push_screen(SwitchPage(title, lambda switch: self._pages.tracers(row, switch), 1.0))
 
     def action_help(self) -> None:
         self.push_screen(LivePage("loopcanary top", help_lines))

@@ -32,6 +32,7 @@ class PluggedTracer:
         self._tracer = tracer
         self.desk = desk
         self._failed = failed
+        self._call = call
         self._starts = starts
         steps = {
             TracerStep.INIT: lambda: tracer.init(desk),
@@ -61,6 +62,12 @@ class PluggedTracer:
         self.life.is_forked()
         self.desk.forget()
         self.stop()
+
+    def counts(self) -> dict[str, int]:
+        """Of what it reported, and its own."""
+        counts = getattr(self._tracer, "counts", dict)
+        own = self._call(f"tracer {self.desk.name}: counts", counts, keep=True) or {}
+        return self.desk.counts() | {f"tracer_{self.desk.name}_{what}": count for what, count in own.items()}
 
     def _begin(self) -> None:
         self.desk.open()
@@ -113,7 +120,8 @@ class PluggedTracers:
             tracer.forget()
 
     def counts(self) -> dict[str, int]:
-        return {name: count for tracer in self._tracers for name, count in tracer.desk.counts().items()}
+        """By `tracer_`, the tracer's name and what was counted; what is 0 is left out."""
+        return {name: count for tracer in self._tracers for name, count in tracer.counts().items() if count}
 
 
 def _nothing() -> None:

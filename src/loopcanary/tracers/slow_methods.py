@@ -13,6 +13,7 @@ from loopcanary.tracers.reported import completed, function_identity, refuse_neg
 
 if TYPE_CHECKING:
     from loopcanary.model import Session, Stall
+    from loopcanary.model.calls import TracedCalls
     from loopcanary.model.issues.facts import IssueFacts
 
 
@@ -22,11 +23,38 @@ def slow_methods_of(stall: Stall, session: Session, threshold_ns: int) -> tuple[
     traced = stall.calls
     if traced is None or not traced.rows or stall.duration_ns < threshold_ns:
         return ()
-    slow = SlowMethod(
-        began_wall_ns=stall.began_wall_ns,
-        duration_ns=stall.duration_ns,
+    slow = replace(
+        _slow_method(traced, stall.began_wall_ns, stall.duration_ns, threshold_ns), loop=stall.loop
+    )
+    told = Told(issue=slow, thread=stall.thread, scene=stall.scene, told_ns=0)
+    found = replace(completed(told, session, 0, [stall]), id=f"{stall.id}-slow-method")
+    if _function(found.culprit) != _function(stall.culprit):
+        found = replace(found, cause=Cause.UNKNOWN, advice=None)  # those are another function's
+    return (found,)
+
+
+def slow_method_of_call(
+    calls: TracedCalls,
+    session: Session,
+    *,
+    thread: str,
+    key: str,
+    began_wall_ns: int,
+    duration_ns: int,
+    threshold_ns: int,
+) -> IssueFacts:
+    """The slow method that one call outside of stalls is, which names it. `calls`: itself, and all in it;
+    `key`: what no other call of the session has. ValueError: their file holds impossible values."""
+    slow = replace(_slow_method(calls, began_wall_ns, duration_ns, threshold_ns), key=0)
+    told = Told(issue=slow, thread=thread, scene=None, told_ns=0)
+    return replace(completed(told, session, 0, ()), id=f"{session.id}-{slow.kind.value}-{key}")
+
+
+def _slow_method(calls: TracedCalls, began_wall_ns: int, duration_ns: int, threshold_ns: int) -> SlowMethod:
+    return SlowMethod(
+        began_wall_ns=began_wall_ns,
+        duration_ns=duration_ns,
         threshold_ns=threshold_ns,
-        loop=stall.loop,
         rows=tuple(
             CallRow(
                 frame=row.frame,
@@ -36,17 +64,13 @@ def slow_methods_of(stall: Stall, session: Session, threshold_ns: int) -> tuple[
                 self_ns=row.self_ns,
                 open=row.open,
             )
-            for row in traced.rows
+            for row in calls.rows
         ),
-        left_out=traced.left_out,
-        left_out_ns=traced.left_out_ns,
-        lost=traced.lost,
+        left_out=calls.left_out,
+        left_out_ns=calls.left_out_ns,
+        lost=calls.lost,
+        work=calls.work,
     )
-    told = Told(issue=slow, thread=stall.thread, scene=stall.scene, told_ns=0)
-    found = replace(completed(told, session, 0, [stall]), id=f"{stall.id}-slow-method")
-    if _function(found.culprit) != _function(stall.culprit):
-        found = replace(found, cause=Cause.UNKNOWN, advice=None)  # those are another function's
-    return (found,)
 
 
 def _function(culprit: Culprit | None) -> tuple[str, str] | None:
@@ -57,6 +81,7 @@ def fitted(slow: SlowMethod, session: Session) -> SlowMethod:  # noqa: ARG001 - 
     """The slow method with its longest rows, its key, and the key's function as its culprit. ValueError: a
     number is less than 0."""
     refuse_negative(depth=(row.depth for row in slow.rows), count=(row.count for row in slow.rows))
+    refuse_negative(times=(one.times for one in slow.work))
     # Of all rows, before any is left out: the key must not depend on which are.
     key = slow.key if slow.key_row is not None else key_of(slow.rows, slow.duration_ns)
     kept = heaviest(slow.rows, ROWS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
@@ -65,6 +90,7 @@ def fitted(slow: SlowMethod, session: Session) -> SlowMethod:  # noqa: ARG001 - 
     slow = replace(
         slow,
         rows=tuple(replace(row, calls=row.calls or row.count) for row in rows),
+        work=slow.work[:ROWS_MAX],
         # It may be further in than rows are kept, as of a recursive function.
         key=kept.index(key) if key in kept else key_of(rows, slow.duration_ns),
         left_out=slow.left_out + len(gone),

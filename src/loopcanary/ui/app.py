@@ -16,6 +16,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from loopcanary.model import Issue
+from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark
 from loopcanary.ui import sse
 from loopcanary.ui.export import exported
@@ -38,6 +39,7 @@ from loopcanary.ui.tools import Tools
 
 _NOTE_MAX = 10_000
 _FORM_BYTES_MAX = 200_000
+_SWITCHES = (TracerStep.START.value, TracerStep.STOP.value)
 _HERE = {
     "overview.html": "overview",
     "changes.html": "changes",
@@ -86,6 +88,7 @@ def application(site: Site) -> Starlette:
             Route("/stall/export", pages.export),
             Route("/sessions", pages.made(pages.sessions)),
             Route("/session", pages.made(pages.session)),
+            Route("/session/tracer", pages.switch_tracer, methods=["POST"]),
             Route("/changes", pages.made(pages.changes)),
             Route("/frames", pages.made(pages.frames)),
             Route("/startup", pages.made(pages.startup)),
@@ -238,6 +241,26 @@ class _Pages:
             title = "One of the stores was not changed" if self._are_several else "Nothing was changed"
             return self._render(503, "trouble.html", Now(), title=title, words=str(error))
         return RedirectResponse(back, 303)
+
+    async def switch_tracer(self, request: Request) -> Response:
+        """Starts or stops a tracer of a process that runs here."""
+        form = await _form(request)
+        session_id, name, step = form.get("id", ""), form.get("name", ""), form.get("step", "")
+        query = IssueQuery(session=session_id)
+
+        def switch() -> str | None:
+            found = next((one for one in self._source.sessions(query, 2) if one.id == session_id), None)
+            if found is None or step not in _SWITCHES:
+                return "there is no such process or step"
+            return self._tools.switch(found, TracerStep(step), name)
+
+        try:
+            why_not = await run_in_threadpool(switch)
+        except self._site.errors as error:
+            why_not = str(error)
+        if why_not is None:
+            return RedirectResponse(url("/session", id=session_id), 303)
+        return self._render(503, "trouble.html", Now(), title="The tracer was not switched", words=why_not)
 
     async def export(self, request: Request) -> Response:
         """An issue as text, Markdown or JSON."""

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from loopcanary.document import html
 from loopcanary.document.parts import Document
 from loopcanary.model import Cause, Culprit, FrameSlice
-from loopcanary.model.units import format_duration, format_number, format_size
+from loopcanary.model.units import format_duration, format_length, format_number, format_size
 from loopcanary.report.figures.loop_figures import stalled_share
 from loopcanary.report.folding import Fold
 from loopcanary.report.surroundings import LEDGER_LEAST
@@ -218,6 +218,7 @@ _FILTERS: dict[str, Any] = {
     "named": lambda text, limit: name(text, limit) or "(no name)",
     "text": lambda text: printable(text, 2_000),
     "duration": _duration,
+    "length_if_any": lambda ns: _micro(format_length(ns)),
     "number": format_number,
     "size": format_size,
     "share": share_words,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model import Issue, LoopHealth, Stall
+from loopcanary.model import Issue, LoopHealth, Session, Stall, TracerStatus
+from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.report.figures.loops import Delays
 
 
@@ -38,6 +39,10 @@ class Tools:
     longer: Callable[[LoopHealth, Sequence[int]], Sequence[float]]
     """Of events that arrive at a loop at random moments, the share that waits longer than each of these times
     (ns); nothing where that is not known."""
+    tracers: Callable[[Session], Sequence[TracerStatus] | None]
+    """Those of the process, if it runs here; None: it does not, or cannot be read."""
+    switch: Callable[[Session, TracerStep, str], str | None]
+    """Starts or stops the tracer of this name in the process; why it did not."""
     doctor: Callable[[], Iterable[Row]]
     """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here; some take
     seconds."""

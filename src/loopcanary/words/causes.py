@@ -18,6 +18,7 @@ _CAUSE_WORDS = {
     Cause.IMPORT: "importing modules",
     Cause.BURST: "many short callbacks ran in one turn",
     Cause.HOST: "runnable, but given no CPU by the host",
+    Cause.CRASH: "crashed by a fault of its own",
     Cause.UNKNOWN: "not enough evidence",
 }
 _SEVERITY_WORDS = {Severity.STALL: "stall", Severity.HANG: "hang", Severity.ANR: "not responding"}

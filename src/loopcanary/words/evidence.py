@@ -39,6 +39,9 @@ EVIDENCE: Mapping[str, str] = {
     "child": "child {pid}{command: }",
     "some-child": "a child{command: }",
     "in-brackets": "({name})",
+    # crash
+    "faulted": "The thread itself caused {signal}, by what it executed.",
+    "faulted-stack-over": "The thread itself caused {signal}, where its stack ends: the stack has run over.",
     # cpu, native-cpu
     "moving": "{some} found the stack moving from one to the next.",
     "on-cpu": "{some} were on a CPU, at {places:#place} of the code.",

@@ -61,5 +61,8 @@ def lost_words(counts: Mapping[str, int]) -> Iterator[str]:
     for name, why in _LOST.items():
         if counts.get(name):
             yield f"what {count_of(counts[name], 'thread')} waited in was not to be read: {why}"
+    for what in ("order", "circle"):
+        if lost := counts.get(f"tracer_orders_{what}s_lost"):
+            yield f"there was no room for {count_of(lost, what)} of locks: some may be missing"
     if counts.get("failures_store"):
         yield f"the store failed {count_of(counts['failures_store'], 'time')}: stalls may be missing"

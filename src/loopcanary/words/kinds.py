@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopcanary.model.search import IssueGroup
 from loopcanary.registry import KINDS, REGISTRY, issue_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary.model import Issue, IssueKind
-    from loopcanary.model.search import IssueGroup
 
 
 def kind_words(kind: IssueKind) -> str:
@@ -18,9 +18,18 @@ def kind_words(kind: IssueKind) -> str:
     return issue_kind(kind.value).words
 
 
+def counted_words(kind: IssueKind, number: int) -> str:
+    """`1 slow method`, `12 slow methods`."""
+    known = issue_kind(kind.value)
+    return f"{number:,} {known.words if number == 1 else known.list_words}"
+
+
 def has_cause(one: Issue | IssueGroup) -> bool:
-    """Whether a cause is to be said: of a stall always; of another issue where stalls in it have one."""
-    return one.kind.value == "stall" or one.cause.value != "unknown"
+    """Whether a cause is to be said: of a stall always; of another issue where it has one, and lasted."""
+    if one.kind.value == "stall":
+        return True
+    lasted_ns = one.max_ns if isinstance(one, IssueGroup) else one.duration_ns
+    return one.cause.value != "unknown" and lasted_ns > 0
 
 
 def issues_title(groups: Sequence[IssueGroup]) -> str:

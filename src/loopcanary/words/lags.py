@@ -42,12 +42,13 @@ def of_stall(stall: Stall) -> tuple[str, ...]:
 
 def of_start(start: Startup) -> Iterator[str]:
     """Its length against the limit, and the longest phase."""
-    took, limit = format_duration(start.duration_ns), format_duration(start.threshold_ns)
+    took = format_duration(start.duration_ns)
+    limit = f"; the limit is {format_duration(start.threshold_ns)}" if start.threshold_ns else ""
     slowest, most = start.slowest, ""
     if slowest is not None and start.duration_ns > 0:
         share, own = slowest.self_ns / start.duration_ns, format_duration(slowest.self_ns)
         most = f"; {phase_words(slowest)} has the largest own time: {own} ({share_words(share)})"
-    yield f"{took}; the limit is {limit}{most}"
+    yield f"{took}{limit}{most}"
     if start.left_out:
         yield f"{count_of(start.left_out, 'short phase')} left out"
 

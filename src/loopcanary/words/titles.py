@@ -24,8 +24,11 @@ TITLES: Mapping[str, str] = {
     "import": "importing modules",
     "burst": "many callbacks in one turn",
     "host": "runnable, but given no CPU by the host",
+    "crash": "crashed",
     "unknown": "blocked",
     # What says more than the cause.
+    "crashed": "crashed: {signal}{call: in }{place:, }",
+    "stack-over": "crashed: stack overflow ({signal}){call: in }{place:, }",
     "gc-automatic": "automatic garbage collection",
     "polling": "polling by {call}",
     "freeing": "freeing objects",

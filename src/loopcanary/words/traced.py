@@ -11,7 +11,7 @@ from loopcanary.words.android import LOOPER
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
-    from loopcanary.model.calls import TracedCalls
+    from loopcanary.model.calls import TracedCalls, TracedWork
     from loopcanary.model.issues.slow_method import SlowMethod
     from loopcanary.model.issues.startup import Milestone, Phase, Startup
     from loopcanary.model.stack_frame import StackFrame
@@ -112,6 +112,12 @@ def left_out_words(calls: TracedCalls | SlowMethod, shown: int) -> str:
     return "; ".join(found)
 
 
+def work_words(work: TracedWork) -> str:
+    """`worker (task worker-3)`."""
+    name = work.name or ("other work" if work.task is None else "")
+    return f"{name} (task {work.task})".lstrip() if work.task is not None else name
+
+
 def compared_words(stall: Stall) -> str:
     """How far a stall's samples agree with its traced calls on where the time went; empty where one is
     missing. A check of both: what was sampled in a function's own code, against its own time."""
@@ -167,4 +173,5 @@ def method_words(slow: SlowMethod) -> str:
         return f"a piece of work took {took}"
     frame = row.frame
     place = f"{frame.file.rpartition('/')[2]}:{frame.line}"
-    return printable(f"{frame.qualname} took {format_duration(row.total_ns)} of {took} ({place})", _NAME_MAX)
+    part = "" if row.total_ns == slow.duration_ns else f"{format_duration(row.total_ns)} of "
+    return printable(f"{frame.qualname} took {part}{took} ({place})", _NAME_MAX)

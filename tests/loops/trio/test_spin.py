@@ -57,10 +57,11 @@ def test_runs_that_spin_and_runs_that_wait(tmp_path, function, count, clock, nam
     watched.run("-c", PROGRAM.format(function=function, count=count, clock=clock, spins=name is not None))
     report = watched.report()
     (session,) = report["sessions"]
+    found = [one for one in report["issues"] if one["kind"] != "startup"]
     if name is None:
-        assert (report["issues"], session["idle"]) == ([], [])
+        assert (found, session["idle"]) == ([], [])
         return
-    issue = report["issues"][0]
+    issue = found[0]
     assert (issue["kind"], issue["handler"], issue["loop"]) == ("idle", name, "trio")
     assert issue["runs"] >= 1_000
     assert issue["duration_ms"] > 1_000

@@ -12,6 +12,7 @@ import importlib
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER = Path(sys.argv[2])
@@ -167,6 +168,63 @@ def behind_a_circle():
     waits()
     with A:
         pass
+
+
+# ---- by context managers ---------------------------------------------------------------------------
+
+
+@contextmanager
+def holding(lock):
+    with lock:
+        yield
+
+
+@contextmanager
+def holding_both(first, second):
+    with holding(first), second:
+        yield
+
+
+def context_managers():
+    def other(taken):
+        with holding_both(B, C):
+            taken()
+            with holding(A):
+                pass
+
+    with holding(A):
+        in_thread("other", other)
+        waits()
+        with B:
+            pass
+
+
+def rlocks_of_context_managers():
+    def other(taken):
+        with holding(RB):
+            taken()
+            with holding(RA):
+                pass
+
+    with holding(RA):
+        in_thread("other", other)
+        waits()
+        with holding(RB):
+            pass
+
+
+def manager_that_let_go():
+    @contextmanager
+    def held_at_first():
+        with A:
+            pass
+        yield
+
+    with held_at_first():
+        A.acquire()
+        waits()
+        with A:
+            pass
 
 
 # ---- that a timeout ends ---------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER = Path(sys.argv[2])
@@ -202,6 +203,20 @@ def lock_of_itself():
     ready(lock="lock", proof="with", tid=threading.get_native_id(), function="lock_of_itself")
     with lock:
         lock.acquire()
+
+
+@contextmanager
+def holding(lock):
+    with lock:
+        yield
+
+
+def lock_of_itself_by_managers():
+    lock = threading.Lock()
+    with holding(lock):
+        ready(lock="lock", proof="with", tid=threading.get_native_id(), function="lock_of_itself_by_managers")
+        with holding(lock):
+            pass
 
 
 def mutex_of_queue():

@@ -246,7 +246,7 @@ async def an_event_in_the_lock():
     await asyncio.gather(spawn(reader(), "reader"), spawn(writer(), "writer"))
 
 
-@deadlock({"left": "the task right", "right": "the task left"}, unseen="no lock is part of it")
+@deadlock({"left": "the task right", "right": "the task left"})
 async def tasks_await_each_other():
     """Two tasks await each other's end."""
     tasks = {}

@@ -95,7 +95,7 @@ async def a_server_for_the_holder():
 
 @control
 async def workers_without_work():
-    """Workers wait for a queue, one of them in a lock."""
+    """Workers wait for work that comes much later, one of them in a lock."""
     queue, lock = asyncio.Queue(), asyncio.Lock()
 
     async def worker():
@@ -103,19 +103,25 @@ async def workers_without_work():
             async with lock:
                 await queue.get()
 
+    asyncio.get_running_loop().call_later(LONG_S, queue.put_nowait, "work")
     await asyncio.gather(worker(), worker(), asyncio.Event().wait())
 
 
 @control
 async def a_condition_without_news():
-    """Consumers wait for a condition that gets no news."""
+    """Consumers wait for a condition that gets news much later."""
     condition = asyncio.Condition()
 
     async def waits():
         async with condition:
             await condition.wait()
 
-    await asyncio.gather(waits(), waits())
+    async def tells():
+        await asyncio.sleep(LONG_S)
+        async with condition:
+            condition.notify_all()
+
+    await asyncio.gather(waits(), waits(), tells())
 
 
 @control

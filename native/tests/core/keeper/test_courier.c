@@ -2,12 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <string.h>
 
 #include "core/keeper/courier.h"
 #include "tests/core/lane/bench_lane.h"
@@ -16,7 +15,7 @@
 
 static stage s;
 static lc_courier courier;
-static char bell[96], log_path[96], nothing[] = "/bin/true";
+static char bell[96], log_path[96], nothing[] = "/bin/true", no_file[] = "/no/such/file";
 
 static void use(char *const file)
 {
@@ -41,6 +40,12 @@ static void begin(char *const file)
     LC_STORE(s.flight.keeper->taken[0], 0);
 }
 
+static int make_bell(void)
+{
+    CHECK(mkfifo(bell, 0600) == 0);
+    return open(bell, O_RDONLY | O_NONBLOCK);
+}
+
 /* The log's time is what keeps two processes apart; these stories have their own clock. */
 static void age_log(void)
 {
@@ -51,6 +56,12 @@ static void age_log(void)
 static uint64_t started(void) { return counted(&s, LC_COUNTER_keepers_started); }
 static uint64_t refused(void) { return counted(&s, LC_COUNTER_keepers_refused); }
 static void wish(void) { atomic_fetch_add(&courier.asked, 1); }
+
+static void ask_at(uint64_t ns)
+{
+    wish();
+    (void)lc_courier_look(&courier, ns);
+}
 
 TEST(nothing_to_do_is_nothing_done)
 {
@@ -86,8 +97,7 @@ TEST(after_one_that_ended_well_the_next_is_started_at_once)
 TEST(what_is_owed_is_rung_for_again)
 {
     begin(nothing);
-    CHECK(mkfifo(bell, 0600) == 0);
-    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    const int ear = make_bell();
     const uint64_t at[] = {1, 2, 3, 6, 7, 14, 15}; /* after 2, 4, 8 seconds */
     const ssize_t rings[] = {1, 1, 2, 2, 3, 3, 4};
     ssize_t heard = 0;
@@ -110,12 +120,10 @@ TEST(what_is_owed_is_rung_for_again)
 
 TEST(what_cannot_start_is_no_keeper_on_its_way)
 {
-    char none[] = "/no/such/file";
-    begin(none);
+    begin(no_file);
     const uint64_t before = refused();
     for (uint64_t at = 1; at < 4; at++) {
-        wish();
-        (void)lc_courier_look(&courier, at * SECOND);
+        ask_at(at * SECOND);
         CHECK(atomic_load(&courier.outcome) == ENOENT);
     }
     CHECK(refused() == before + 1u);
@@ -134,21 +142,24 @@ static void look_at(const uint64_t *at, const unsigned *count, size_t looks)
     handed_back = 0;
     courier.take_over = take_back;
     for (size_t i = 0; i < looks; i++) {
-        wish();
-        (void)lc_courier_look(&courier, at[i] * SECOND);
+        ask_at(at[i] * SECOND);
         CHECK(handed_back == count[i]);
         age_log();
     }
     courier.take_over = NULL;
 }
 
+static void look_thrice(bool is_told)
+{
+    const uint64_t at[] = {1, 2, 3};
+    const unsigned none[] = {0, 0, 0}, told[] = {1, 2, 2};
+    look_at(at, is_told ? told : none, sizeof at / sizeof *at);
+}
+
 TEST(where_none_can_start_the_program_is_told_until_it_has_heard)
 {
-    char none[] = "/no/such/file";
-    const uint64_t at[] = {1, 2, 3, 9};
-    const unsigned count[] = {1, 2, 2, 2};
-    begin(none);
-    look_at(at, count, sizeof at / sizeof *at);
+    begin(no_file);
+    look_thrice(true);
 }
 
 TEST(where_none_is_to_be_started_one_that_is_there_is_rung)
@@ -156,13 +167,10 @@ TEST(where_none_is_to_be_started_one_that_is_there_is_rung)
     char none[] = "";
     const uint64_t before = started();
     begin(none);
-    wish();
-    (void)lc_courier_look(&courier, SECOND);
+    ask_at(SECOND);
     CHECK(atomic_load(&courier.outcome) == EPERM && started() == before && access(log_path, F_OK) != 0);
-    CHECK(mkfifo(bell, 0600) == 0);
-    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
-    wish();
-    (void)lc_courier_look(&courier, 2 * SECOND);
+    const int ear = make_bell();
+    ask_at(2 * SECOND);
     CHECK(atomic_load(&courier.outcome) == 0);
     close(ear);
 }
@@ -180,8 +188,7 @@ TEST(a_keeper_that_hears_and_does_nothing_was_stopped)
     const uint64_t at[] = {1, 30, 60, 61, 62, 100};
     const unsigned count[] = {0, 0, 0, 1, 2, 2};
     begin(nothing);
-    CHECK(mkfifo(bell, 0600) == 0);
-    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    const int ear = make_bell();
     look_at(at, count, sizeof at / sizeof *at);
     CHECK(atomic_load(&courier.refusal) == EBUSY);
     close(ear);
@@ -192,8 +199,7 @@ TEST(a_keeper_that_works_is_waited_for)
     const uint64_t at[] = {1, 61, 90, 120}, later[] = {200, 300, 400};
     const unsigned none[] = {0, 0, 0, 0};
     begin(nothing);
-    CHECK(mkfifo(bell, 0600) == 0);
-    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    const int ear = make_bell();
     LC_STORE(s.flight.keeper->beat_ns, 60 * SECOND);
     look_at(at, none, sizeof at / sizeof *at);
     LC_STORE(s.flight.keeper->taken[0], 1); /* nothing is to be done */
@@ -207,8 +213,7 @@ TEST(a_keeper_that_did_something_and_is_gone_is_waited_for_again)
     const uint64_t at[] = {101, 120, 121};
     const unsigned count[] = {0, 0, 1};
     begin(nothing);
-    wish();
-    (void)lc_courier_look(&courier, SECOND);
+    ask_at(SECOND);
     LC_STORE(s.flight.keeper->beat_ns, 90 * SECOND);
     age_log();
     look_at(at, count, sizeof at / sizeof *at);
@@ -218,16 +223,27 @@ TEST(a_keeper_that_did_something_and_is_gone_is_waited_for_again)
 TEST(the_program_is_told_once_when_a_stall_of_its_own_has_ended)
 {
     lc_slot *const slot = lc_flight_slot(&s.flight, 0);
-    const uint64_t at[] = {1, 2, 3, 4};
-    const unsigned none[] = {0, 0}, told[] = {1, 2, 2, 2}; /* the first time there is no thread for it */
     begin(nothing);
     LC_STORE(s.flight.header->takes, LC_TAKES_PROGRAM);
     LC_STORE(slot->state, LC_SLOT_STALL);
-    look_at(at, none, sizeof none / sizeof *none);
+    look_thrice(false);
     LC_STORE(slot->state, LC_SLOT_ENDED);
     CHECK(lc_courier_is_owed(&courier));
-    look_at(at, told, sizeof told / sizeof *told);
+    look_thrice(true);
     CHECK(!lc_courier_is_owed(&courier) && atomic_load(&courier.refusal) == 0);
+}
+
+TEST(the_program_is_told_of_what_was_noted_beside_stalls)
+{
+    begin(nothing);
+    LC_STORE(s.flight.header->takes, LC_TAKES_PROGRAM);
+    LC_STORE(lc_flight_slot(&s.flight, 0)->state, LC_SLOT_FREE);
+    look_thrice(false);
+    CHECK(!lc_courier_is_owed(&courier));
+    atomic_store(&courier.has_notes, true);
+    CHECK(lc_courier_is_owed(&courier));
+    look_thrice(true);
+    CHECK(!lc_courier_is_owed(&courier));
 }
 
 TEST(a_pipe_in_the_bells_place_is_no_bell)
@@ -237,8 +253,7 @@ TEST(a_pipe_in_the_bells_place_is_no_bell)
     const uint64_t before = started();
     snprintf(link_target, sizeof link_target, "%s.to", bell);
     CHECK(mkfifo(link_target, 0600) == 0 && symlink(link_target, bell) == 0);
-    wish();
-    (void)lc_courier_look(&courier, SECOND);
+    ask_at(SECOND);
     CHECK(atomic_load(&courier.outcome) == ELOOP && started() == before);
     unlink(link_target);
 }
@@ -286,14 +301,13 @@ static void stop_it(void)
 /* Before any that makes a thread: glibc keeps stacks. */
 TEST(where_no_thread_can_be_made_nobody_waits_for_one)
 {
-    struct rlimit before, none;
+    struct rlimit before;
     begin(nothing);
     CHECK(getrlimit(RLIMIT_AS, &before) == 0);
-    none = (struct rlimit){1, before.rlim_max};
+    const struct rlimit none = {1, before.rlim_max};
     CHECK(setrlimit(RLIMIT_AS, &none) == 0);
     const lc_courier_wish asked = lc_courier_ask(&courier);
-    CHECK(setrlimit(RLIMIT_AS, &before) == 0);
-    CHECK(lc_courier_wait(&courier, &asked, LC_NO_DEADLINE) == EAGAIN);
+    CHECK(setrlimit(RLIMIT_AS, &before) == 0 && lc_courier_wait(&courier, &asked, LC_NO_DEADLINE) == EAGAIN);
     CHECK(!lc_courier_see_off(&courier, &asked, LC_NO_DEADLINE));
 }
 #endif
@@ -301,8 +315,7 @@ TEST(where_no_thread_can_be_made_nobody_waits_for_one)
 TEST(its_thread_does_what_was_asked)
 {
     begin(nothing);
-    CHECK(mkfifo(bell, 0600) == 0);
-    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    const int ear = make_bell();
     for (unsigned i = 0; i < 20; i++) {
         const lc_courier_wish asked = lc_courier_ask(&courier);
         CHECK(lc_courier_wait(&courier, &asked, LC_NO_DEADLINE) == 0);
@@ -329,8 +342,7 @@ TEST(a_page_that_rings_on_does_not_keep_it_busy)
 {
     pthread_t ringer;
     begin(nothing);
-    CHECK(mkfifo(bell, 0600) == 0);
-    const int ear = open(bell, O_RDONLY | O_NONBLOCK);
+    const int ear = make_bell();
     atomic_store(&rings_on, true);
     CHECK(pthread_create(&ringer, NULL, ring_on, s.flight.keeper) == 0);
     const lc_courier_wish asked = lc_courier_ask(&courier);

@@ -23,8 +23,9 @@ typedef struct {
 
 static seen *shared; /* with the children */
 
-static inline void note(int number, const siginfo_t *info, bool ends)
+static inline void note(int number, const siginfo_t *info, const void *context, bool ends)
 {
+    (void)context;
     shared->number = number;
     shared->code = info->si_code;
     shared->pid = info->si_pid;

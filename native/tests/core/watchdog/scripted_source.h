@@ -46,6 +46,12 @@ static void scripted_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_vi
     out->state = ((scripted_source *)self)->gil;
 }
 
+static uint64_t scripted_thread_state(lc_frame_source *self, uint64_t tid)
+{
+    (void)self;
+    return 16u * tid;
+}
+
 static uint32_t scripted_threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out, uint32_t room)
 {
     const uint64_t other = ((scripted_source *)self)->other_tid;
@@ -107,6 +113,7 @@ static inline scripted_source scripted(void)
     return (scripted_source){
         .source = {.walk = scripted_walk,
                    .gil = scripted_gil,
+                   .thread_state = scripted_thread_state,
                    .threads = scripted_threads,
                    .thread_name = scripted_thread_name,
                    .work = scripted_work,

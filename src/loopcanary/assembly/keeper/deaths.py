@@ -32,6 +32,8 @@ class Death:
         """Reads what is gone with the process. Raises nothing."""
         self.status: int | None = None
         """As `wait` has it; None: not known."""
+        self.ended_ns: int | None = None
+        """When that was seen, monotonic; None: not known."""
         self._parent = _words(proc / str(parent_pid) / "cmdline")
         self._gunicorn = _gunicorn_timeout(proc, parent_pid, self._parent)
         self._watchdog_us = _environment(proc / str(pid)).get("WATCHDOG_USEC", "")

@@ -167,7 +167,10 @@ class StoreFiles:
             return self._intercepted(stall)
 
         try:
-            found = recover(self._store, living=False, names=(name,), intercept=intercepted)
+            ended_ns = None if death is None else death.ended_ns
+            found = recover(
+                self._store, living=False, names=(name,), intercept=intercepted, ended_ns=ended_ns
+            )
         except StoreError as error:
             raise StoreFailure(str(error)) from error
         finally:

@@ -13,6 +13,7 @@ from loopcanary import keeper as place
 from loopcanary.assembly import native_module
 from loopcanary.assembly.keeper import noted
 from loopcanary.assembly.keeper.deaths import Death
+from loopcanary.assembly.slow_calls import TakenSlowCalls
 from loopcanary.assembly.store import Autopsy
 from loopcanary.flight.format import ProcessState, SlotState, TakenBy
 from loopcanary.keeper.backoff import Backoff
@@ -64,6 +65,7 @@ class FlightLife:
         self._stations: KeptStations | None = None
         self._page: Any = None
         self._hangs = Hangs()
+        self._slow_calls = TakenSlowCalls()
         self._judged: dict[int, SlotMark] = {}
         """Ended stalls, by serial, that passed the pipeline and are not stored yet."""
         self._tries = Backoff(_STORE_FIRST_NS, _STORE_MOST_NS)
@@ -103,6 +105,7 @@ class FlightLife:
         if header.state is ProcessState.ENDED:
             self._end(header, now_ns)
             return self._say_last(now_ns)
+        self._take_slow_calls(header)
         traces_ns = self._take_traces(header, now_ns)
         text_ns = self._say(now_ns)
         return _soonest(due_ns, traces_ns, text_ns)
@@ -127,6 +130,7 @@ class FlightLife:
         if header.state is not ProcessState.ENDED:
             if self._glances.marks():
                 self._renewed(header)  # by its settings is notified what it was killed in
+            self._take_slow_calls(header)
             self._take_traces(header, now_ns, is_last=True)
         else:
             self._end(header, now_ns)
@@ -220,6 +224,10 @@ class FlightLife:
         self._judged.clear()
         return None
 
+    def _take_slow_calls(self, header: flight.FlightHeader) -> None:
+        if self._slow_calls.are_there(self._file):
+            self._renewed(header).take_slow_calls(self._slow_calls)
+
     def _take_traces(self, header: flight.FlightHeader, now_ns: int, *, is_last: bool = False) -> int | None:
         """Frames, input and idle work. When to look again."""
         if self._stations is None and not noted.are_there(self._file.name):
@@ -250,6 +258,7 @@ class FlightLife:
             believed = credible(header, evidence)
             if believed is not None and believed.serial not in self._judged:
                 stations.take(ended_by(believed, ended_ns))
+        self._take_slow_calls(header)
         self._take_traces(header, now_ns, is_last=True)
         stations.take_start(ended_ns)
         is_whole = self._store_again(now_ns) is None

@@ -23,7 +23,7 @@ def start_in(file: FlightFile, session: Session, config: Config, *, last_ns: int
     `last_ns`: the process has ended; it was seen to live last at this monotonic time.
     """
     notes = read_start(file.name.removesuffix(CLAIMED) + START)
-    if notes is None or (last_ns is None and notes.end_ns is None):
+    if notes is None or (notes.end_ns is None and (last_ns is None or notes.is_short)):
         return None
     lanes = [lane for lane in file.lanes() if lane.loop_kind != _NO_LOOP and lane.tid == file.header.pid]
     found = start_of(

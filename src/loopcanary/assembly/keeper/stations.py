@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loopcanary import diagnosis
 from loopcanary.assembly.keeper.noted import NotedTraces, are_there, open_notes
 from loopcanary.assembly.keeper.startup_notes import start_in
-from loopcanary.assembly.store import config_of, marked, paths_of, slow_methods, with_calls
+from loopcanary.assembly.store import config_of, marked, owned_by, paths_of, slow_methods, with_calls
 from loopcanary.engine import Boundary
 from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard, tracing_process
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
@@ -26,6 +26,7 @@ from loopcanary.reporters.far_terminal import FarTerminal
 from loopcanary.store.recovery.forensics import session_of
 
 if TYPE_CHECKING:
+    from loopcanary.assembly.slow_calls import TakenSlowCalls
     from loopcanary.flight import FlightFile, FlightHeader
     from loopcanary.model import TraceFigures
     from loopcanary.store import Store
@@ -191,6 +192,16 @@ class KeptStations:
         if start is not None:
             self._has_start = True
             self._pipeline.take_issue(start)
+
+    def take_slow_calls(self, taken: TakenSlowCalls) -> None:
+        """Stores and reports calls that took too long outside of stalls, and have ended."""
+        file = self.file
+        if file is None:
+            return
+        owns = owned_by(self._config, self._paths)
+        new = partial(taken.new, file, self.session, self._config, owns)
+        for issue in self._boundary.call("methods", new, keep=True) or ():
+            self._pipeline.take_issue(issue)
 
     def told_ns(self, serial: int) -> int | None:
         """How long a stall that goes on had lasted when an earlier keeper reported it; None: none did."""

@@ -21,13 +21,15 @@ from loopcanary.wire import WireError, from_wire
 class TracersSeen:
     """What a process says of its tracers."""
 
+    session: str
+    """Its run's id."""
     tracers: tuple[TracerStatus, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why each that made no step did not, by name."""
 
 
 def tracers_of(
-    pid: int, wanted: Mapping[TracerStep, Sequence[str]], timeout_s: float
+    pid: int, wanted: Mapping[TracerStep, Sequence[str]], timeout_s: float, session: str | None = None
 ) -> TracersSeen | Unseen:
     """The tracers of the process, when the steps that are wanted were made; or why that is not known.
 
@@ -35,19 +37,24 @@ def tracers_of(
         pid: Its number.
         wanted: Names by START and STOP, or `errands.ALL`.
         timeout_s: How long the steps may take to begin.
+        session: The id of its run: numbers of processes are given out again. None: whichever it is.
     """
     try:
         process, path = watched(pid)
+        with flight.FlightFile.open(path) as file:
+            facts = file.facts()
+        run = str(facts.get("id", ""))
+        if session not in (None, run):
+            raise NotReachableError(f"process {pid} is another one by now")
         if not any(wanted.values()):
-            with flight.FlightFile.open(path) as file:
-                return TracersSeen(statuses_in(file.facts()))
+            return TracersSeen(run, statuses_in(facts))
         steps = {step.value: list(names) for step, names in wanted.items()}
         with Errand(process, path) as errand:
             answer = errand.ask({TRACERS: steps}, timeout_s)
             errand.is_done()
         if "error" in answer:
             raise NotReachableError(f"process {pid} cannot be asked: {answer['error']}")
-        return TracersSeen(statuses_in(answer), {**answer[REFUSED]})
+        return TracersSeen(run, statuses_in(answer), {**answer[REFUSED]})
     except OutsideError as error:
         is_refused = isinstance(error, NotReadableError | NotReachableError)
         return Unseen(why=str(error), is_refused=is_refused, hangs=isinstance(error, HangsError))

@@ -37,6 +37,9 @@ class SwitchedCalls(EngineCalls):
         """What was noted before a stop is no more: the numbers of functions begin anew."""
         remove_calls(file)
         self._begin(file)
+        if (kept := self._canary.kept) is not None:
+            # Now: one that starts when a call was slow may be too late to read what was called in it.
+            self._boundary.call("keeper", kept.backend.native.ring_keeper, 0.0, keep=True)
 
     def stop(self) -> None:
         """See EngineCalls."""

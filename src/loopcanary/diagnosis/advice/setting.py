@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from loopcanary.model import Cause
 
-ABOUT_NO_CALL = frozenset({Cause.GC, Cause.HOST, Cause.BURST, Cause.GIL, Cause.IMPORT})
+ABOUT_NO_CALL = frozenset({Cause.GC, Cause.HOST, Cause.BURST, Cause.GIL, Cause.IMPORT, Cause.CRASH})
 """Causes whose remedy is not about the call that the thread happened to be in."""
 
 

@@ -102,6 +102,9 @@ def _explains_the_rest(finding: Finding, ranked: Sequence[Finding], observation:
 
 
 def _confidence(finding: Finding, coverage: float, *, sampled: bool) -> float:
-    """The rule's own confidence; less where it explains a part only, or little of the stall was seen."""
+    """The rule's own confidence; less where it explains a part only, or little of the stall was seen. A
+    crash is no matter of time."""
+    if finding.cause is Cause.CRASH:
+        return finding.confidence
     seen = 0.5 + 0.5 * min(1.0, coverage) if sampled and finding.explained else 1.0
     return round(finding.confidence * (0.5 + 0.5 * min(1.0, finding.share)) * seen, 2)

@@ -114,6 +114,8 @@ class EngineParts:
     facts: Callable[[], dict[str, Any]]
     plugged: Plugged
     recover: Callable[[], object]
+    """Takes in what earlier processes left with this store; called once, on the drain thread."""
     start: Callable[[bool], LagIssue | None]
     """Of the process, where it was noted: once it is over; True: it ends now."""
-    """Takes in what earlier processes left with this store; called once, on the drain thread."""
+    slow_calls: Callable[[], Sequence[LagIssue]]
+    """Those outside of stalls that have ended since they were last asked for."""

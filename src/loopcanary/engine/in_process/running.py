@@ -169,7 +169,10 @@ class RunningEngine:
             else:
                 self._leaves_evidence = True
         self._take_start(is_end=False)
-        self._may_be_open |= bool(self._traced.take(parts) or taken)
+        slow = self._boundary.call("methods", parts.slow_calls, keep=True) or ()
+        for issue in slow:
+            parts.pipeline.take_issue(issue)
+        self._may_be_open |= bool(self._traced.take(parts) or taken or slow)
         # What is open can be closed behind our back (a daemon closes all descriptors), or inherited.
         if self._may_be_open and not is_short_of_descriptors():
             self._may_be_open = False

@@ -13,24 +13,36 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from loopcanary.flight.beside import calls_format as layout
+from loopcanary.flight.beside.calls_named import CallsInWindow, frame_of, methods_of, named
 from loopcanary.flight.beside.timed_calls import timed_calls
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock, bounded
 from loopcanary.flight.source import ByteSource, open_source
 from loopcanary.model import StackFrame, StallEvidence
-from loopcanary.model.calls import TimedCall, TracedCall, TracedCalls
-from loopcanary.model.method_map import CALLS, CALLS_FILES, METHODS, Method, records_in
+from loopcanary.model.calls import TimedCall, TracedCalls
+from loopcanary.model.method_map import CALLS, CALLS_FILES, Method
 
 ROWS_MAX: Final = 200
 """The longest rows of a tree that are kept."""
+AT_NO_WORK: Final = (0, 0)
+"""lc_calls_at_work (native/core/methods/call_tree.h): not known."""
 _LOOKS: Final = 5
-_SHARES: Final = (0, 16, 2)
+SHARES: Final = (0, 16, 2)
 """What is left out of a file at a first, second and third try, while its thread overwrites it: 1/16, 1/2."""
-_MAP_BYTES_MAX: Final = 64 << 20
-_LOST, _NONE, _READ = 0, 1, 2
+LOST, NONE, READ = 0, 1, 2
 """lc_words_before (native/core/methods/call_tree.h)."""
 
-CallTree = Callable[..., tuple[Sequence[tuple[int, int, int, int, int, bool]], int, int, int]]
+CallTree = Callable[
+    ...,
+    tuple[
+        Sequence[tuple[int, int, int, int, int, bool]],
+        int,
+        int,
+        int,
+        Sequence[tuple[int, int, int]],
+        tuple[int, int],
+    ],
+]
 """The extension's `call_tree`."""
 
 
@@ -58,7 +70,7 @@ def read_calls(
                     tree = calls.tree(Window.of_stall(evidence), call_tree)
                 finally:
                     calls.close()
-                return None if tree is None else _named(tree, methods_of(flight), owns)
+                return None if tree is None else named(tree, methods_of(flight), owns)
     return None
 
 
@@ -84,17 +96,8 @@ class ReadSoFar(NamedTuple):
     words: int
     us: int
     """The file's time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallsInWindow:
-    """The calls in a window, by number."""
-
-    rows: Sequence[tuple[int, int, int, int, int, bool]]
-    """Index of the row that it is in, or -1; number; calls; total and self in ns; whether one is open."""
-    lost: int
-    left_out: int
-    left_out_ns: int
+    at_work: tuple[int, int] = AT_NO_WORK
+    """What runs then, and how many calls were open when it began."""
 
 
 class CallsFile:
@@ -153,14 +156,22 @@ class CallsFile:
     def tree(self, of: Window, call_tree: CallTree) -> CallsInWindow | None:
         """The calls in the window; of one that is not over, up to the last that was written. None where the
         thread overwrites them faster than they are read."""
-        for share in _SHARES:
+        for share in SHARES:
             seen = self._look()
             oldest = max(0, seen.written - self._words)
             # From further on, where the thread writes meanwhile.
             first = oldest + (self._words // share if share and oldest else 0)
             window = self._window(of, seen)
             answer = call_tree(
-                self._read, first, seen.written, _before(first), seen.opened, seen.depth, window, ROWS_MAX
+                self._read,
+                first,
+                seen.written,
+                _before(first),
+                seen.opened,
+                seen.depth,
+                window,
+                ROWS_MAX,
+                seen.at_work if first else AT_NO_WORK,
             )
             if self._header()["written"] - self._words <= first:
                 return self._as_tree(answer, self._lost(first, answer[1], window[0]))
@@ -168,16 +179,16 @@ class CallsFile:
 
     def progress(self, now_ns: int) -> ReadSoFar:
         """All that was written until now counts as read."""
-        written = self._header()["written"]
-        return ReadSoFar(written, self._us(now_ns))
+        seen = self._look()
+        return ReadSoFar(seen.written, self._us(now_ns), seen.at_work)
 
     def tree_since(
         self, before: ReadSoFar, now_ns: int, call_tree: CallTree, rows: int
     ) -> tuple[CallsInWindow, ReadSoFar]:
         """The calls since an earlier look, and how far this one came. What was overwritten between the two is
         counted, and its time is in no call. `rows`: how many are kept."""
-        written, end_us = before
-        for share in _SHARES:
+        written, end_us = before.words, before.us
+        for share in SHARES:
             seen = self._look()
             oldest = max(before.words, seen.written - self._words)
             first = min(seen.written, oldest + (self._words // share if share else 0))
@@ -192,14 +203,16 @@ class CallsFile:
                 self._read,
                 first,
                 seen.written,
-                _READ if first == before.words else _before(first),
+                READ if first == before.words else _before(first),
                 seen.opened,
                 seen.depth,
                 (begin_us, end_us),
                 rows,
+                before.at_work if first == before.words else seen.at_work,
             )
             if self._header()["written"] - self._words <= first:
-                return self._as_tree(answer, first - before.words), ReadSoFar(seen.written, end_us)
+                progress = ReadSoFar(seen.written, end_us, answer[5])
+                return self._as_tree(answer, first - before.words), progress
             written = seen.written
         lost = written - before.words
         return CallsInWindow(rows=(), lost=lost, left_out=0, left_out_ns=0), ReadSoFar(written, end_us)
@@ -216,6 +229,11 @@ class CallsFile:
         """Nanoseconds of so many of the file's microseconds."""
         return self._ns(us)
 
+    def at_ns(self, us: int) -> int:
+        """The monotonic time at so many of the file's microseconds."""
+        ticks = self._base + (us << 64) // self._us_q64 - self.clock.anchor_ticks
+        return bounded(self.clock.anchor_ns + (ticks * self.clock.rate_q32 >> 32))
+
     def _header(self) -> dict[str, Any]:
         return layout.HEADER.read(self._source.read(0, layout.HEADER.size))
 
@@ -228,7 +246,8 @@ class CallsFile:
             before, header = header, self._header()
             if header == before:
                 break
-        return _Moment(header["written"], header["depth"], opened)
+        number, around = header["at_work"] & 0xFFFF_FFFF, header["at_work"] >> 32
+        return _Moment(header["written"], header["depth"], opened, (number, around))
 
     def _window(self, of: Window, seen: _Moment) -> tuple[int, int]:
         begin_us = self._us(of.begin_ns)
@@ -275,17 +294,18 @@ class CallsFile:
         return lost
 
     def _as_tree(self, answer: Any, lost: int) -> CallsInWindow:
-        rows, _, left_out, left_out_us = answer
+        rows, _, left_out, left_out_us, work, _ = answer
         return CallsInWindow(
             rows=[(*row[:3], self._ns(row[3]), self._ns(row[4]), row[5]) for row in rows],
             lost=lost,
             left_out=left_out,
             left_out_ns=self._ns(left_out_us),
+            work=[(number, times, self._ns(total_us)) for number, times, total_us in work],
         )
 
 
 def _before(first: int) -> int:
-    return _LOST if first else _NONE
+    return LOST if first else NONE
 
 
 class CallsCopy(NamedTuple):
@@ -319,6 +339,8 @@ class _Moment:
     written: int
     depth: int
     opened: bytes
+    at_work: tuple[int, int]
+    """After the last word."""
 
 
 def _nearest(word: int, near_us: int) -> int:
@@ -326,51 +348,3 @@ def _nearest(word: int, near_us: int) -> int:
     mask = (1 << layout.TIME_BITS) - 1
     ahead = (word - near_us) & mask
     return near_us + ahead if ahead <= mask >> 1 else near_us - (mask + 1 - ahead)
-
-
-def methods_of(flight: str) -> dict[int, Method]:
-    try:
-        source = open_source(flight + METHODS)
-    except FlightError:
-        return {}
-    try:
-        content = source.read(0, min(source.size, _MAP_BYTES_MAX))
-    finally:
-        source.close()
-    return {method.number: method for method in records_in(content) if method.number}
-
-
-def _named(tree: CallsInWindow, methods: dict[int, Method], owns: Callable[[str], bool]) -> TracedCalls:
-    inside: dict[int, list[int]] = {}
-    for index, row in enumerate(tree.rows):
-        inside.setdefault(row[0], []).append(index)
-    rows = []
-    for index, depth in _in_order(inside):
-        _, number, calls, total_ns, self_ns, is_open = tree.rows[index]
-        frame = frame_of(methods.get(number), number, owns)
-        rows.append(
-            TracedCall(
-                frame=frame, depth=depth, calls=calls, total_ns=total_ns, self_ns=self_ns, open=is_open
-            )
-        )
-    return TracedCalls(rows=tuple(rows), lost=tree.lost, left_out=tree.left_out, left_out_ns=tree.left_out_ns)
-
-
-def _in_order(inside: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
-    """Each row's index and depth, before the rows inside it."""
-    waiting = [(index, 0) for index in reversed(inside.get(-1, []))]
-    while waiting:
-        index, depth = waiting.pop()
-        yield index, depth
-        waiting.extend((inner, depth + 1) for inner in reversed(inside.get(index, [])))
-
-
-def frame_of(method: Method | None, number: int, owns: Callable[[str], bool]) -> StackFrame:
-    if method is None:
-        return StackFrame(
-            function=f"method {number}", qualname=f"method {number}", file="", line=0, in_app=False
-        )
-    name = method.qualname.rpartition(".")[2]
-    return StackFrame(
-        function=name, qualname=method.qualname, file=method.file, line=method.line, in_app=owns(method.file)
-    )

@@ -8,12 +8,16 @@ from typing import Final
 from loopcanary.flight.format import Layout
 
 MAGIC: Final = b"LCCALLS\0"
-VERSION: Final = 1
+VERSION: Final = 3
 BYTE_ORDER: Final = 0x01020304
 OPEN_MAX: Final = 4096
 MARKS: Final = 4096
 MARK_WORDS: Final = 4096
+SLOW_OFFSET: Final = 2048
+SLOW_MAX: Final = 64
 TIME_BITS: Final = 43
+WORK: Final = 1 << 19
+WORK_OTHER: Final = WORK + 1
 WORDS_LEAST: Final = 1 << 12
 WORDS_MOST: Final = 1 << 22
 
@@ -22,10 +26,11 @@ HEADER: Final = Layout(
     """
     8s magic
     I version byte_order
-    Q file_bytes words tid opened_ns base_ticks us_q64 closed_ns written depth
+    Q file_bytes words tid opened_ns base_ticks us_q64 closed_ns written depth at_work slow
     """,
 )
 OPEN: Final = Layout("lc_open_call", "Q id us")
+SLOW: Final = Layout("lc_slow_call", "Q id begin_us end_us end")
 
 OPEN_OFFSET: Final = 4096
 MARKS_OFFSET: Final = OPEN_OFFSET + OPEN_MAX * OPEN.size

@@ -11,13 +11,11 @@ from loopcanary.flight.beside.calls import (
     ROWS_MAX,
     CallsCopy,
     CallsFile,
-    CallsInWindow,
     CallTree,
     ReadSoFar,
     Window,
-    frame_of,
-    methods_of,
 )
+from loopcanary.flight.beside.calls_named import CallsInWindow, frame_of, methods_of, named_work
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock
 from loopcanary.flight.source import open_source
@@ -50,6 +48,8 @@ class MergedCalls:
         self._opened: set[int] = set()
         """Rows of which a call goes on into the next window."""
         self._lost = self._left_out = self._left_out_ns = 0
+        self._work: dict[int, tuple[int, int]] = {}
+        """Number to times and total."""
 
     def add(self, tree: CallsInWindow) -> None:
         """The next window's."""
@@ -75,6 +75,9 @@ class MergedCalls:
         self._lost += tree.lost
         self._left_out += tree.left_out
         self._left_out_ns += tree.left_out_ns
+        for number, times, total_ns in tree.work:
+            before = self._work.get(number, (0, 0))
+            self._work[number] = before[0] + times, before[1] + total_ns
 
     def _place(self, outer: int, number: int) -> int | None:
         inside = self._rows[outer].inside
@@ -111,6 +114,7 @@ class MergedCalls:
             left_out_ns=self._left_out_ns
             + sum(self._rows[place].self_ns for place, _ in ordered)
             - sum(row.self_ns for row in rows),
+            work=named_work(((number, *known) for number, known in self._work.items()), methods),
         )
 
     def _in_order(self) -> Iterator[tuple[int, int]]:

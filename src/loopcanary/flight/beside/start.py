@@ -15,7 +15,7 @@ from loopcanary.model.issues.start_notes import NotedImport, StartNotes
 from loopcanary.model.issues.startup import CodeOrigin
 
 MAGIC: Final = b"LCSTART\0"
-VERSION: Final = 1
+VERSION: Final = 2
 BYTE_ORDER: Final = 0x01020304
 IMPORTS_OFFSET: Final = 4096
 IMPORTS_MAX: Final = 2048
@@ -32,7 +32,7 @@ HEADER: Final = Layout(
     I version byte_order
     Q file_bytes tid boot_offset_ns process_start tick_ns run_ns
     {8 * MARK_ROOM}s marks
-    Q imports major_faults
+    Q imports major_faults collections gc_ns unfrozen
     """,
 )
 IMPORT: Final = Layout(
@@ -73,6 +73,7 @@ def _notes(content: bytes) -> StartNotes | None:
     watched_ns = bounded(at["watched"])
     if not 0 < process_ns <= watched_ns:
         process_ns = bounded(at["hook"]) or watched_ns
+    is_short = header["file_bytes"] == IMPORTS_OFFSET
     imports = [
         _import(one)
         for one in islice(IMPORT.every(content[IMPORTS_OFFSET:]), min(header["imports"], IMPORTS_MAX))
@@ -92,8 +93,12 @@ def _notes(content: bytes) -> StartNotes | None:
         frame_ns=_moment(at["frame"]),
         over_ns=_moment(at["over"]),
         major_faults=bounded(header["major_faults"]),
+        collections=bounded(header["collections"]),
+        gc_ns=bounded(header["gc_ns"]),
+        is_unfrozen=header["unfrozen"] == 1,
         imports=tuple(one for one in imports if one.begin_ns),
-        left_out=bounded(max(0, header["imports"] - IMPORTS_MAX)),
+        left_out=0 if is_short else bounded(max(0, header["imports"] - IMPORTS_MAX)),
+        is_short=is_short,
     )
 
 

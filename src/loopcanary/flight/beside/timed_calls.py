@@ -50,6 +50,8 @@ def _calls(
     gone: list[tuple[int, int]] = []  # function and end of calls whose begin is gone, innermost first
     for place, word in enumerate(words):
         number, at_us = word >> layout.TIME_BITS & _NUMBER_MASK, word & _TIME_MASK
+        if number >= layout.WORK:
+            continue
         if word & _IN:
             opened.append((place, number, at_us))
             continue

@@ -1,5 +1,5 @@
-"""Tasks that wait for each other for ever, and locks that nothing will release (the leaked sync
-barrier, behind which a thread looks idle)."""
+"""Tasks that wait for ever, for each other or for what nothing can reach any more, and locks that nothing
+will release (the leaked sync barrier, behind which a thread looks idle)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TaskWait:
     task: str
     """Its name."""
     waits_for: str
-    """`Lock 'Bank.accounts'`, `the task Task-7`."""
+    """`Lock 'Bank.accounts'`, `the task Task-7`, `an item in Queue 'jobs'`."""
     holds: str | None = None
     """What it holds, for which another one of a cycle waits; None: nothing, or it is waited for as a task."""
     frames: tuple[StackFrame, ...] = ()
@@ -30,11 +30,14 @@ class TaskWait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlock(ReportedFacts):
-    """Each task of a cycle waits for the next one, and the last for the first."""
+    """Each task of a cycle waits for the next one, and the last for the first. Or each waits for what nothing
+    can reach any more."""
 
     kind = IssueKind("deadlock")
     cycle: tuple[TaskWait, ...] = ()
     """In the order in which they wait; begins with the task whose name sorts first."""
+    is_lost: bool = False
+    """No cycle: nothing that goes on can reach what they wait for."""
     waiting: int = 0
     """Other tasks that can go on only when one of these does."""
 

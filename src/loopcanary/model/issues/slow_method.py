@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from loopcanary.model.calls import TracedWork
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
 from loopcanary.model.spelling import spelled
@@ -56,6 +57,8 @@ class SlowMethod(ReportedFacts):
     """At least so many begins and ends of calls were overwritten before they were read."""
     key: int | None = None
     """The row that the fingerprint is made of, as an index into `rows`; None: there is none."""
+    work: tuple[TracedWork, ...] = ()
+    """The same calls by the callbacks and tasks that began them, the longest first."""
 
     @property
     def searched(self) -> tuple[str, ...]:

@@ -50,12 +50,21 @@ class StartNotes:
     imports: tuple[NotedImport, ...]
     left_out: int
     """Imports that there was no room for."""
+    is_short: bool = False
+    """Imports are not in it."""
+    collections: int = 0
+    """Of garbage, from when the engine ran until the start was over."""
+    gc_ns: int = 0
+    """That they took."""
+    is_unfrozen: bool = False
+    """Python read modules of its own from files that it could have had frozen."""
 
     @property
     def end_ns(self) -> int | None:
-        """When the start is over; None: it is not."""
+        """When the start is over; None: it is not. A short record is of programs that wait for something,
+        and not of scripts that end."""
         ends = [ns for ns in (self.listening_ns, self.idle_ns, self.frame_ns) if ns is not None]
-        return min(ends, default=self.over_ns)
+        return min(ends, default=None if self.is_short else self.over_ns)
 
     @property
     def last_ns(self) -> int:

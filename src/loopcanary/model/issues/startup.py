@@ -103,7 +103,7 @@ class Startup(ReportedFacts):
     program: str = ""
     """The session's name, filled in by the desk; starts of one program are compared."""
     threshold_ns: int
-    """Longer is slow."""
+    """Longer is slow; 0: no start is, as of a short record."""
     phases: tuple[Phase, ...] = ()
     left_out: int = 0
     """How many phases were not kept."""
@@ -137,7 +137,7 @@ class Startup(ReportedFacts):
     @property
     def is_slow(self) -> bool:
         """Whether it took longer than it should."""
-        return self.duration_ns > self.threshold_ns
+        return self.duration_ns > self.threshold_ns > 0
 
     @property
     def slowest(self) -> Phase | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial, wraps
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes import ImportWatch, PatchingProbe
@@ -127,7 +128,7 @@ class GLibProbe(PatchingProbe):
         def add(*args: Any, **options: Any) -> Any:
             # One of GTK's own, such as `window.close`, has no name that could be read, and would hide that
             # of the handler that it calls.
-            if len(args) > place and callable(args[place]) and type(args[place]).__module__ != _GI:
+            if len(args) > place and callable(args[place]) and not _is_of_gtk(args[place]):
                 bracketed = engine.glib_source(args[place], way, ran, partial)
                 args = (*args[:place], bracketed, *args[place + 1 :])
             return original(*args, **options)
@@ -141,3 +142,9 @@ class GLibProbe(PatchingProbe):
             self._idle = self._tracers.idle("glib")
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
         self._idle.ran(f"idle: {name}", begin_ns, end_ns)
+
+
+def _is_of_gtk(function: Any) -> bool:
+    """From PyGObject 3.58 on a function of GTK's is bound by a method of Python's."""
+    inner = function.__func__ if type(function) is MethodType else function
+    return type(inner).__module__ == _GI

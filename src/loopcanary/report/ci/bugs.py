@@ -97,6 +97,8 @@ def _bug(group: IssueGroup, worst: Issue | None, repository: Repository, known: 
 
 def _details(group: IssueGroup, words: str) -> str:
     counted = count_of(group.count, words)
+    if not group.max_ns:
+        return f"{counted}."
     held = f"{counted}, {format_duration(group.total_ns)} in all, the longest {format_duration(group.max_ns)}"
     return f"{held}: {cause_words(group.cause)} ({group.cause.value})." if has_cause(group) else f"{held}."
 

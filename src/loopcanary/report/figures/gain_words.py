@@ -19,7 +19,11 @@ def gain_words(gains: Gains) -> Iterator[str]:
     """`p99 loop delay 412 ms -> 38 ms`, `at least 12 s less waiting for 40 other callbacks at a time`: what
     its end would bring. The waiting is estimated, and on the low side (docs/internals/report-schema.md)."""
     shown = names(gain.loop for gain in gains.loops)
-    better = [gain for gain in gains.loops if gain.p99_without_ns < (1 - _GAIN_LEAST) * gain.p99_ns]
+    better = [
+        gain
+        for gain in gains.loops
+        if gain.p99_ns >= _LEAST_NS and gain.p99_without_ns < (1 - _GAIN_LEAST) * gain.p99_ns
+    ]
     for gain in better[:_GAINS_MAX]:
         on = f" of {printable(shown[gain.loop], 60)}" if shown[gain.loop] else ""
         without = format_duration(gain.p99_without_ns) if gain.p99_without_ns >= _LEAST_NS else "under 1 ms"

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from loopcanary.document.makers import facts, name, number, part, said, sentences
-from loopcanary.document.parts import Block, Facts, Items, Piece
+from loopcanary.document.makers import facts, name, part, said, sentences
+from loopcanary.document.parts import Block, Facts, Items
 from loopcanary.document.verdict import where
 from loopcanary.model import ImportedFinding
-from loopcanary.model.units import format_duration, format_size
-from loopcanary.report.times import moment
+from loopcanary.model.units import format_size
 from loopcanary.words.findings import of_finding
 from loopcanary.words.text import printable
 
 _SQL_MAX = 2_000
 _CHAIN_MAX = 100
-
-
-def lead(issue: ImportedFinding) -> Piece:
-    """`finding 1.20 s`; without a time where none was measured."""
-    took = f" {format_duration(issue.duration_ns)}" if issue.duration_ns else ""
-    return number(f"finding{took}")
 
 
 def why(issue: ImportedFinding) -> tuple[Block, ...]:
@@ -32,7 +25,6 @@ def figures(issue: ImportedFinding) -> Facts:
     at = issue.at
     size = f", {format_size(issue.size_bytes)}" if issue.size_bytes and at.file else ""
     return facts(
-        ("began", None if issue.duration_ns else moment(issue.began_wall_ns)),  # nothing lasted
         ("rule", issue.rule.value),
         ("file", said(name(at.file, 200), size) if at.file else None),
         ("database", name(at.database, 200)),

@@ -31,7 +31,7 @@ from loopcanary.document.parts import (
     Tone,
 )
 from loopcanary.document.verdict import (
-    STATE_WORDS,
+    ended_words,
     holder_fact,
     holders_of,
     spot,
@@ -67,7 +67,7 @@ _GRADE_WORDS = {
 
 def why(stall: Stall) -> Iterator[Block]:
     """The line to change, the cause, what was waited for, where the time went."""
-    if state := STATE_WORDS[stall.state]:
+    if state := ended_words(stall):
         ended_by = killed_by_words(stall.killed_by) if stall.state is StallState.KILLED else ""
         yield line(Piece(f"{state}: {ended_by}" if ended_by else state, Tone.ALARM))
     yield from where_held(stall.culprit, stall.cause, stall.holder)
@@ -183,6 +183,12 @@ def _earlier(stall: Stall) -> Iterator[Block]:
     yield Table((Head("before", is_number=True), Head("for", is_number=True), Head("what")), tuple(rows))
 
 
+def _how_ended(stall: Stall) -> tuple[str, str | None]:
+    """By what, or which signal came in it."""
+    by = stall.killed_by if stall.state is StallState.ENDED else None
+    return "ended by" if by is not None and by.signal else "signal", killed_by_words(by) or None
+
+
 def figures(stall: Stall) -> Facts:
     """How its loop was blocked, and how well it was seen."""
     late = f"it began {format_duration(stall.queue_ns)} after its time" if stall.queue_ns >= _LATE_NS else ""
@@ -190,9 +196,9 @@ def figures(stall: Stall) -> Facts:
     began = f"{moment(stall.began_wall_ns)}{over}"
     return facts(
         ("began", began),
-        ("ended by", killed_by_words(stall.killed_by) if stall.state is StallState.ENDED else None),
+        _how_ended(stall),
         ("state", state_word_words(stall.state_word) if stall.state_word else None),
-        ("loop", f"{stall.loop} on {thread_by_name(stall.thread)}, {_SCOPE_WORDS[stall.scope]}"),
+        ("loop", _loop(stall)),
         ("startup", "before the loop first waited" if stall.startup else None),
         ("callback", name(stall.callback)),
         ("task", name(stall.task)),
@@ -200,6 +206,12 @@ def figures(stall: Stall) -> Facts:
         ("seen", _seen(stall)),
         ("around", surroundings_words(stall.surroundings) if stall.surroundings else None),
     )
+
+
+def _loop(stall: Stall) -> str:
+    thread = thread_by_name(stall.thread)
+    scope = _SCOPE_WORDS.get(stall.scope)
+    return f"none: {thread} was in no turn" if scope is None else f"{stall.loop} on {thread}, {scope}"
 
 
 def _seen(stall: Stall) -> str:

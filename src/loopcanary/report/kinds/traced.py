@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopcanary.document.makers import dim, facts, line, name, part, place_of, said
 from loopcanary.document.parts import Block, Facts, Pieces, Tree, TreeRow
-from loopcanary.model import Phase, SlowMethod, StackFrame, Stall, Startup, TracedCalls
+from loopcanary.model import Phase, SlowMethod, StackFrame, Stall, Startup, TracedCalls, TracedWork
 from loopcanary.model.call_tree import heaviest, levels
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
@@ -17,9 +17,12 @@ from loopcanary.words.traced import (
     loaded_words,
     phase_words,
     reached_words,
+    work_words,
 )
 
 _CALLS_MAX = 40
+_WORK_MAX = 12
+_WORK_LEAST = 2
 _COLUMNS = ("took", "itself")
 _BAR = 24
 
@@ -43,7 +46,9 @@ def method_figures(slow: SlowMethod) -> Facts:
     return facts(("limit", _limit_words(slow)))
 
 
-def _limit_words(issue: Startup | SlowMethod) -> str:
+def _limit_words(issue: Startup | SlowMethod) -> str | None:
+    if not issue.threshold_ns:
+        return None
     return f"{format_duration(issue.threshold_ns)}{'' if issue.is_news else ', and it was within the limit'}"
 
 
@@ -83,7 +88,10 @@ def method_parts(slow: SlowMethod) -> tuple[Block, ...]:
         )
         for row, level in zip(shown, levels([row.depth for row in shown]), strict=True)
     )
-    return _tree("calls", rows, left_out_words(slow, len(shown)))
+    return (
+        *_tree("calls", rows, left_out_words(slow, len(shown))),
+        *_work_parts(slow.work),
+    )
 
 
 def calls_parts(stall: Stall) -> tuple[Block, ...]:
@@ -99,7 +107,22 @@ def tree_of_calls(calls: TracedCalls, *more: str) -> tuple[Block, ...]:
         TreeRow(_times(row.total_ns, row.self_ns), level, _call_of(row.frame, row.calls, is_open=row.open))
         for row, level in zip(shown, levels([row.depth for row in shown]), strict=True)
     )
-    return _tree("calls", rows, left_out_words(calls, len(shown)), *more)
+    return (
+        *_tree("calls", rows, left_out_words(calls, len(shown)), *more),
+        *_work_parts(calls.work),
+    )
+
+
+def _work_parts(work: tuple[TracedWork, ...]) -> tuple[Block, ...]:
+    """The same time by callbacks and tasks; of one alone the issue says which it is."""
+    if len(work) < _WORK_LEAST:
+        return ()
+    rows = tuple(
+        TreeRow((format_duration(one.total_ns), f"{one.times:,}"), 0, said(name(work_words(one), 100)))
+        for one in work[:_WORK_MAX]
+    )
+    more = len(work) - len(rows)
+    return _tree("work", rows, f"and {more:,} more" if more > 0 else "", columns=("took", "times"))
 
 
 def _tree(

@@ -15,7 +15,15 @@ from loopcanary.model import Issue, Session, SessionEnd, Stall, StallEvidence, S
 from loopcanary.model.search import IssueQuery
 from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
-from loopcanary.store.recovery.plausible import credible, credible_lane, ended_by, last_ns, latest_ns
+from loopcanary.store.recovery.plausible import (
+    at_its_end,
+    credible,
+    credible_lane,
+    ended_by,
+    last_ns,
+    latest_ns,
+    was_end,
+)
 from loopcanary.store.store import Store
 
 _R = TypeVar("_R", bound=Remains)
@@ -223,7 +231,8 @@ class _Visit(Generic[_R]):
 
     def _post_mortem(self, remains: _R) -> tuple[Session, list[Stall], Issue | None]:
         header = remains.header
-        told = [*(found for _, found in remains.stalls()), *remains.unslotted_stalls()]
+        slots = (found for _, found in remains.stalls(faults=True))
+        told = [*(found for found in slots if was_end(header, found)), *remains.unslotted_stalls()]
         evidence = [found for one in told if (found := credible(header, one)) is not None]
         last_sign_ns = _last_sign_ns(header, evidence, int(self._now_s * 1e9))
         session = replace(
@@ -241,11 +250,12 @@ class _Visit(Generic[_R]):
 
     def _judged(self, remains: _R, evidence: StallEvidence, session: Session) -> Stall:
         """Of a dead process."""
-        state = _final_state(evidence)
-        stall = self._forensics.judge(evidence, session, remains.header.clock, state)
-        if state is not StallState.KILLED:
-            return stall
-        return replace(stall, killed_by=remains.header.killed_by(evidence.begin_ns))
+        state, header = _final_state(evidence), remains.header
+        if state is StallState.KILLED:
+            evidence = replace(evidence, killed_by=header.killed_by(evidence.begin_ns))
+            fault = header.fault_of(evidence.tid, evidence.begin_ns)
+            evidence = evidence if fault is None else at_its_end(evidence, fault)
+        return self._forensics.judge(evidence, session, header.clock, state)
 
     def _session(self, remains: _R, now_ns: int) -> Session:
         now_wall_ns = int(self._now_s * 1e9)

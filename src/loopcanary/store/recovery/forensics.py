@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from loopcanary.model import (
     Clock,
+    Fault,
     Issue,
     KilledBy,
     LaneTotals,
@@ -50,6 +51,9 @@ class Header(Protocol):
     def clock(self) -> Clock:
         """The pairing of the clocks."""
 
+    def fault_of(self, tid: int, since_ns: int) -> Fault | None:
+        """The fault of this thread that came from then on (monotonic) and ended the process; None: none."""
+
     def killed_by(self, since_ns: int) -> KilledBy | None:
         """What signals that came from then on (monotonic) say of the end of the process; None: nothing."""
 
@@ -74,8 +78,8 @@ class Remains(Protocol):
     def counters(self) -> Mapping[str, int]:
         """The native side's own counters."""
 
-    def stalls(self) -> Sequence[tuple[int, StallEvidence]]:
-        """Stalls in slots, with the slot's number."""
+    def stalls(self, *, faults: bool = False) -> Sequence[tuple[int, StallEvidence]]:
+        """Stalls in slots, with the slot's number; and threads that caused a fault in no turn."""
 
     def unslotted_stalls(self) -> Sequence[StallEvidence]:
         """Stalls of which only the end was recorded."""

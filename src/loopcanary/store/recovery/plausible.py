@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loopcanary.model import StallScope
+
 if TYPE_CHECKING:
-    from loopcanary.model import LaneTotals, StallEvidence
+    from loopcanary.model import Fault, LaneTotals, StallEvidence
     from loopcanary.store.recovery.forensics import Header
 
 _DAY_NS = 86_400_000_000_000
@@ -58,3 +60,14 @@ def last_ns(found: StallEvidence) -> int:
 def ended_by(found: StallEvidence, end_ns: int) -> StallEvidence:
     """A stall in which the process ended by its own will ended with it."""
     return replace(found, end_ns=max(found.begin_ns, end_ns)) if found.end_ns is None else found
+
+
+def was_end(header: Header, found: StallEvidence) -> bool:
+    """Whether a fault that came in no turn ended the process, which may survive one; of all else, yes."""
+    return found.scope is not StallScope.THREAD or header.fault_of(found.tid, found.begin_ns) is not None
+
+
+def at_its_end(found: StallEvidence, fault: Fault) -> StallEvidence:
+    """Of a crash: only the last look at the thread. What it did before is not what ended the process."""
+    seen = [sample for sample in found.samples if sample.stack is not None]
+    return replace(found, fault=fault, samples=tuple(seen[-1:]) or found.samples)

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, GeneratorType, MethodType
 from typing import Any, TypeAlias
 
-from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local
-from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, STARTS, Primitive
-from loopcanary.tracers.locks.tasks import TaskView
+from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local, runs
+from loopcanary.tracers.locks.lost import lost, main_task
+from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, HANDLES, STARTS, Primitive
+from loopcanary.tracers.locks.tasks import Lost, TaskView
 
 _CONDITION_WAIT = asyncio.Condition.wait.__code__
 _WAIT = asyncio.tasks._wait.__code__  # type: ignore[attr-defined]
 _WAIT_FOR = asyncio.wait_for.__code__
+_SHIELDS_MAX = 20
+"""One inside the other."""
 _Futures: TypeAlias = tuple[asyncio.Future[Any], ...]
 _GATHERING = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]
+
+
+def _code_in(code: CodeType, name: str) -> Iterator[CodeType]:
+    """Of a function that this one makes."""
+    return (one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name)
+
+
+_SHIELD = next(_code_in(asyncio.shield.__code__, "_outer_done_callback"), None)
+_ITERATOR = getattr(asyncio.tasks, "_AsCompletedIterator", None)
+_NEXT_COMPLETED = (
+    (*_code_in(asyncio.as_completed.__code__, "_wait_for_one"),)
+    if _ITERATOR is None
+    else (_ITERATOR._wait_for_one.__code__,)
+)
 
 
 class AsyncioTasks:
@@ -55,6 +73,15 @@ class AsyncioTasks:
         at_ends = [one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ()]
         return any(_releases(callback, lock) for callback in (*timers, *at_ends))
 
+    def main_mark(self) -> Any:
+        """See LoopTasks."""
+        task = main_task(self._loop())
+        return None if task is None else _mark(task)
+
+    def lost(self) -> Generator[None, None, Lost | None]:
+        """See LoopTasks."""
+        return lost(self._loop())
+
 
 def view_of(task: asyncio.Task[Any]) -> TaskView:
     """See TaskView."""
@@ -87,7 +114,7 @@ def _waits(task: asyncio.Task[Any], chain: list[Any]) -> tuple[Primitive | None,
             return local(one, "self"), (), ()
         if code is _WAIT:
             is_all = local(one, "return_when") == asyncio.ALL_COMPLETED
-            return None, _open(local(one, "fs")) if is_all else (), ()
+            return None, _open(local(one, "fs")) if is_all else _last(local(one, "fs")), ()
         if code in GROUP_EXITS:
             group = local(one, "self")
             scope = getattr(group, "cancel_scope", None)  # anyio's
@@ -95,12 +122,43 @@ def _waits(task: asyncio.Task[Any], chain: list[Any]) -> tuple[Primitive | None,
         if code in STARTS:
             status = local(one, "task_status") or local(one, "future")  # the latter before anyio 4.14
             return None, _open(_started(one)), (status,)
+        if code in HANDLES:
+            return None, _behind_handle(asyncio.all_tasks(task.get_loop()), local(one, "self")), ()
         if code is _WAIT_FOR and isinstance(inner := local(one, "fut"), asyncio.Future):
             return None, _open((inner,)), ()
-    future = getattr(task, "_fut_waiter", None)
-    if isinstance(future, _GATHERING):
-        return None, _open(future._children), ()
-    return None, _open((future,)) if isinstance(future, asyncio.Task) else (), ()
+        if code in _NEXT_COMPLETED:
+            return None, _last(_to_complete(one, chain)), ()
+    return None, _behind(getattr(task, "_fut_waiter", None)), ()
+
+
+def _behind(future: Any) -> _Futures:
+    """The tasks whose ends would end it."""
+    for _ in range(_SHIELDS_MAX):
+        if isinstance(future, _GATHERING):
+            return _open(future._children)
+        if isinstance(future, asyncio.Task):
+            return _open((future,))
+        future = _shielded(future)
+    return ()
+
+
+def _shielded(future: Any) -> Any:
+    """What `asyncio.shield` gave this future for: its callback knows that. None: it did not."""
+    for callback, _ in getattr(future, "_callbacks", None) or ():
+        if type(callback) is FunctionType and callback.__code__ is _SHIELD:
+            return (callback.__closure__ or ())[_SHIELD.co_freevars.index("inner")].cell_contents
+    return None
+
+
+def _to_complete(waits: Any, chain: list[Any]) -> Any:
+    """The tasks of `asyncio.as_completed` that are not done, where this is its wait for the next one. From
+    CPython 3.13 on its object has them; before, the generator that the waiting task goes through."""
+    if (iterator := local(waits, "self")) is not None:
+        return iterator._todo
+    makes, done = asyncio.as_completed.__code__, local(waits, "done")
+    around = (held for one in chain for held in gc.get_referents(one) if type(held) is GeneratorType)
+    mine = (held for held in around if held.gi_code is makes and local(held, "done") is done)
+    return next((local(held, "todo") for held in mine), ())
 
 
 def _started(start: Any) -> tuple[Any, ...]:
@@ -108,9 +166,17 @@ def _started(start: Any) -> tuple[Any, ...]:
     task, handle = local(start, "task"), local(start, "handle")
     if isinstance(task, asyncio.Task):
         return (task,)
-    return tuple(
-        one for one in local(start, "self")._tasks if handle and local(one.get_coro(), "self") is handle
-    )
+    return _behind_handle(local(start, "self")._tasks, handle)
+
+
+def _behind_handle(tasks: Iterable[Any], handle: Any) -> tuple[Any, ...]:
+    return tuple(one for one in tuple(tasks) if handle is not None and runs(one.get_coro(), handle))
+
+
+def _last(futures: Any) -> _Futures:
+    """Of those of which any will do: the only one that is left."""
+    left = _open(futures)
+    return left if len(left) == 1 else ()
 
 
 def _open(futures: Any) -> _Futures:

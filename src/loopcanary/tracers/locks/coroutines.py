@@ -36,6 +36,8 @@ _OPAQUE = frozenset((ModuleType, FunctionType, CodeType, type, str, int, float, 
 _NESTED_MAX = 5
 _EXIT = "__aexit__"
 _RELEASE = "release"
+_RUNS = "_run_coro"
+"""The method of anyio's TaskHandle that a task runs."""
 
 
 def coroutines(outermost: Any) -> list[Any]:
@@ -68,6 +70,14 @@ def coroutines(outermost: Any) -> list[Any]:
 def frames(outermost: Any) -> list[FrameType]:
     """Of its coroutines, the innermost first."""
     return [frame for one in reversed(coroutines(outermost)) if (frame := _frame(one)) is not None]
+
+
+def runs(outermost: Any, handle: Any) -> bool:
+    """Whether it is the task that anyio gave this handle for."""
+    return any(
+        getattr(code_of(one), "co_name", None) == _RUNS and local(one, "self") is handle
+        for one in coroutines(outermost)
+    )
 
 
 def knows(outermost: Any, lock: Any) -> bool:

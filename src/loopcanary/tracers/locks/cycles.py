@@ -34,11 +34,14 @@ def stuck(views: Views, holders: Holders) -> dict[int, int]:
     left = {task for task, (targets, _) in waits.items() if targets}
     while gone := {task for task in left if not _is_stuck(*waits[task], left)}:
         left -= gone
-    # Of several the same in each run: the bug's fingerprint is made of the cycle.
-    return {
-        task: min((one for one in waits[task][0] if one in left), key=lambda one: (views[one].name, one))
-        for task in left
-    }
+    return {task: _next(task, (one for one in waits[task][0] if one in left), views) for task in left}
+
+
+def _next(task: int, targets: Iterable[int], views: Views) -> int:
+    """Of several the same in each run, as the bug's fingerprint is made of the cycle: the one whose name
+    comes next. So the holders of a semaphore, of which each waits for all, are one cycle."""
+    own = (views[task].name, task)
+    return min(targets, key=lambda one: ((views[one].name, one) <= own, views[one].name, one))
 
 
 def held_up(views: Views, holders: Holders, first: Iterable[int]) -> set[int]:

@@ -9,9 +9,10 @@ from types import CodeType, FrameType
 
 from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskWait
 from loopcanary.model.stack_frame import StackFrame
+from loopcanary.tracers.locks.asyncio_tasks import view_of
 from loopcanary.tracers.locks.coroutines import frames
 from loopcanary.tracers.locks.primitives import ACQUIRES, Primitive, inside, is_plumbing
-from loopcanary.tracers.locks.tasks import TaskView
+from loopcanary.tracers.locks.tasks import Lost, TaskView
 from loopcanary.tracers.locks.watch import Cycle, Leak
 from loopcanary.tracers.places import Owns, frames_of
 
@@ -20,6 +21,9 @@ _IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
 _OUTSIDE = "Wait for the task when the lock has been released: it needs the lock to end"
 _WAITED_FOR = "A task that is waited for must not wait for the one that waits"
 _BLOCK = "Use `async with`: it releases also where the code between raises, is cancelled or returns"
+_LOST = "See to it that the task that should end the wait does so, also when it fails"
+_FAILED = "Look at the tasks that knew it, and have failed"
+_FAILED_MAX = 5
 _TWICE = "It is not reentrant: call what needs it before it is acquired, or leave it to the caller"
 
 
@@ -53,6 +57,31 @@ def _advice(cycle: Sequence[TaskView]) -> str:
     if for_locks < len(cycle):
         return _OUTSIDE
     return _TWICE if len(cycle) == 1 else _IN_TURN
+
+
+def lost_waits(lost: Lost, waited_ns: int, began_wall_ns: int, loop: str, owns: Owns) -> Deadlock:
+    """The issue of tasks that wait for what nothing can reach any more."""
+    waits = []
+    for one in lost.waits[:WAITERS_MAX]:
+        view = view_of(one.task)
+        waits.append(
+            TaskWait(
+                task=view.name,
+                waits_for=f"{one.words} {lock_words(one.thing, [view])}",
+                frames=stack(view, owns),
+            )
+        )
+    waits.sort(key=lambda wait: wait.task)
+    ended = ", ".join(f"{task} ({error})" for task, error in lost.failed[:_FAILED_MAX])
+    return Deadlock(
+        began_wall_ns=began_wall_ns,
+        duration_ns=waited_ns,
+        loop=loop,
+        cycle=tuple(waits),
+        is_lost=True,
+        waiting=lost.waiting + len(lost.waits) - len(waits),
+        advice=f"{_FAILED}: {ended}" if ended else _LOST,
+    )
 
 
 def lock_leak(leak: Leak, began_wall_ns: int, loop: str, owns: Owns) -> LockLeak:

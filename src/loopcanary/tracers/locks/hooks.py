@@ -51,11 +51,15 @@ class LockHooks:
     one, as each Condition does."""
 
     def __init__(
-        self, contended: Callable[[Primitive], object], failed: Callable[[Exception], object]
+        self,
+        contended: Callable[[Primitive], object],
+        failed: Callable[[Exception], object],
+        begins: Callable[[Any], object],
     ) -> None:
         """`contended`: called on the loop's thread when a task is about to wait; `failed`: with what a hook
-        of ours raised; it takes them out."""
+        of ours raised; it takes them out; `begins`: with a loop of asyncio that is about to run."""
         self._contended = contended
+        self._begins = begins
         self._failed = failed
         self._is_on = False
         self._notes: weakref.WeakKeyDictionary[Primitive, list[Acquisition]] = weakref.WeakKeyDictionary()
@@ -70,6 +74,7 @@ class LockHooks:
     def put_in(self) -> None:
         """The thread that starts the engine."""
         self._is_on = True
+        self.put_in_loop(asyncio.BaseEventLoop)
         for kind in (asyncio.Lock, asyncio.Semaphore):
             acquire, release, enter = kind.acquire, kind.release, kind.__aenter__
             entering = self._entering_lock if kind is asyncio.Lock else self._entering_semaphore
@@ -77,6 +82,11 @@ class LockHooks:
             self._set(kind, "release", self._releasing(release))
             self._set(kind, "__aenter__", wraps(enter)(entering(acquire, enter)))
             self._set(kind, "__aexit__", wraps(kind.__aexit__)(_leaving(release)))
+
+    def put_in_loop(self, kind: Any) -> None:
+        """When the program has loaded this class. Any thread."""
+        if self._is_on:
+            self._set(kind, "run_forever", self._running(kind.run_forever))
 
     def put_in_anyio(self, backend: Any) -> None:
         """When the program has loaded it. Any thread."""
@@ -110,6 +120,15 @@ class LockHooks:
     def _set(self, kind: type[Any], name: str, hook: Any) -> None:
         self._put.append((kind, name, hook, kind.__dict__.get(name)))
         setattr(kind, name, hook)
+
+    def _running(self, original: Any) -> Any:
+        @wraps(original)
+        def run_forever(loop: Any) -> Any:
+            if self._is_on and not loop.is_running() and not loop.is_closed():
+                self._tell(self._begins, loop)
+            return original(loop)
+
+        return run_forever
 
     def _noting(self, original: Any) -> Any:
         @wraps(original)

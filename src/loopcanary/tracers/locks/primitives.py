@@ -38,6 +38,8 @@ GROUP_EXITS: set[CodeType] = {asyncio.TaskGroup.__aexit__.__code__}
 """The code that waits for a group's tasks."""
 STARTS: set[CodeType] = set()
 """The code that waits until a group's new task says that it has started."""
+HANDLES: set[CodeType] = set()
+"""The code of anyio's TaskHandle that waits for its task."""
 FOLDERS: list[str] = [asyncio.__file__.rpartition("__init__")[0]]
 """Where that code lies, and what is around it."""
 
@@ -71,8 +73,16 @@ def know_anyio(backend: Any) -> bool:
         ACQUIRES.update(kind.acquire.__code__ for kind in (backend.Lock, backend.Semaphore))
         GROUP_EXITS.add(backend.TaskGroup.__aexit__.__code__)
         STARTS.add(backend.TaskGroup.start.__code__)
+        know_handles()
         FOLDERS.append(backend.__file__.rpartition("_backends")[0])
     return True
+
+
+def know_handles() -> None:
+    """Those of anyio, from 4.14 on, where the program has loaded it."""
+    kind = getattr(sys.modules.get("anyio._core._tasks"), "TaskHandle", None)
+    if kind is not None:
+        HANDLES.update((kind.wait.__code__, kind.__await__.__code__))
 
 
 def know_trio(sync: Any) -> tuple[tuple[type[Any], str], ...]:

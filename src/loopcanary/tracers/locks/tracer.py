@@ -15,8 +15,10 @@ from loopcanary.tracers.locks import describe
 from loopcanary.tracers.locks.asyncio_tasks import AsyncioTasks
 from loopcanary.tracers.locks.hooks import LockHooks
 from loopcanary.tracers.locks.primitives import ANYIO, TRIO, Primitive
-from loopcanary.tracers.locks.tasks import LoopTasks
+from loopcanary.tracers.locks.tasks import LoopTasks, Lost
 from loopcanary.tracers.locks.watch import Cycle, Leak, LoopWatch
+
+_UVLOOP = "uvloop"
 
 
 class LockTracer:
@@ -36,6 +38,7 @@ class LockTracer:
         self._waits = [
             await_import((ANYIO,), lambda: self._contain(self._put_in_anyio)),
             await_import((TRIO,), lambda: self._contain(self._put_in_trio)),
+            await_import((_UVLOOP,), lambda: self._contain(self._put_in_uvloop)),
         ]
         self._now_ns = now_ns
         self._watches: weakref.WeakKeyDictionary[Any, LoopWatch] = weakref.WeakKeyDictionary()
@@ -43,7 +46,7 @@ class LockTracer:
     def init(self, desk: TracerPort) -> None:
         """See protocols.plugins.Tracer."""
         self._desk = desk
-        self._hooks = LockHooks(self._contended, desk.failed)
+        self._hooks = LockHooks(self._contended, desk.failed, self._begins)
 
     def start(self) -> None:
         """See protocols.plugins.Tracer."""
@@ -70,11 +73,24 @@ class LockTracer:
         began_wall_ns = time.time_ns() - leak.waited_ns
         self._desk.report(describe.lock_leak(leak, began_wall_ns, loop, self._owns))
 
+    def lost(self, loop: str, lost: Lost, waited_ns: int) -> None:
+        """See watch.LockReceiver."""
+        self._desk.report(describe.lost_waits(lost, waited_ns, time.time_ns() - waited_ns, loop, self._owns))
+
+    def _put_in_uvloop(self) -> None:
+        self._hooks.put_in_loop(sys.modules[_UVLOOP].Loop)
+
     def _put_in_anyio(self) -> None:
         self._hooks.put_in_anyio(sys.modules[ANYIO])
 
     def _put_in_trio(self) -> None:
         self._hooks.put_in_trio(sys.modules[TRIO], self._contended_in_trio)
+
+    def _begins(self, loop: Any) -> None:
+        kind = type(loop)
+        # What has timers of its own, such as a loop in a test, gets none of ours.
+        if kind.call_at is asyncio.BaseEventLoop.call_at or kind.__module__.partition(".")[0] == _UVLOOP:
+            self._watch_of(loop, lambda: AsyncioTasks(loop)).begin()
 
     def _contended(self, lock: Primitive) -> None:
         loop = asyncio._get_running_loop()

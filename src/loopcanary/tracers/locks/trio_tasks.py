@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from inspect import unwrap
 from typing import Any
 
-from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local
-from loopcanary.tracers.locks.primitives import ACQUIRES, Primitive
-from loopcanary.tracers.locks.tasks import TaskView
+from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local, runs
+from loopcanary.tracers.locks.primitives import ACQUIRES, HANDLES, Primitive, know_handles
+from loopcanary.tracers.locks.tasks import Lost, TaskView
 
 trio: Any = sys.modules["trio"]
 """The program has loaded it."""
@@ -46,6 +46,7 @@ class TrioTasks:
 
     def all(self) -> Iterator[Any]:
         """See LoopTasks."""
+        know_handles()
         parents = [root()]  # trio's own
         while parents:
             for nursery in parents.pop().child_nurseries:
@@ -55,7 +56,7 @@ class TrioTasks:
     def view(self, task: Any) -> TaskView:
         """See LoopTasks."""
         chain = coroutines(task.coro)
-        lock, tasks, keys = _waits(task, chain)
+        lock, tasks, keys = _waits(task, chain, self.all)
         mark = task._abort_func
         return TaskView(
             task=task,
@@ -76,8 +77,18 @@ class TrioTasks:
         """See LoopTasks. Trio has no timers and no callbacks."""
         return False
 
+    def main_mark(self) -> Any:
+        """See LoopTasks. Not looked for: trio's tasks are all known to their run."""
 
-def _waits(task: Any, chain: Sequence[Any]) -> tuple[Primitive | None, tuple[Any, ...], tuple[Any, ...]]:
+    def lost(self) -> Generator[None, None, Lost | None]:
+        """See LoopTasks."""
+        yield from ()
+        return None
+
+
+def _waits(
+    task: Any, chain: Sequence[Any], others: Callable[[], Iterator[Any]]
+) -> tuple[Primitive | None, tuple[Any, ...], tuple[Any, ...]]:
     """Lock, tasks and keys of a TaskView."""
     keys: tuple[Any, ...] = ()
     tasks: tuple[Any, ...] = ()
@@ -91,8 +102,20 @@ def _waits(task: Any, chain: Sequence[Any]) -> tuple[Primitive | None, tuple[Any
         if code is _NURSERY_EXIT:
             nursery = local(one, "self")
             tasks, keys = tuple(nursery.child_tasks), (nursery, nursery.cancel_scope)
+            if nursery._pending_starts:
+                tasks += tuple(new for each in others() for new in _to_start(each, nursery))
+        elif code in HANDLES:
+            handle = local(one, "self")
+            return None, tuple(each for each in others() if runs(each.coro, handle)), ()
         elif (
             code is _START
         ):  # it waits in a nursery of its own; any task may say that the new one has started
             keys = (*keys, local(one, "task_status"))
     return None, tasks, keys
+
+
+def _to_start(task: Any, nursery: Any) -> Iterator[Any]:
+    """Tasks that are to be in the nursery when they say that they have started, for which this one waits."""
+    for one in coroutines(task.coro):
+        if code_of(one) is _START and local(one, "self") is nursery:
+            yield from local(one, "old_nursery").child_tasks

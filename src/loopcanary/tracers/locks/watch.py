@@ -1,5 +1,6 @@
 """Looks at the locks of one loop for which tasks wait, on the loop's own thread: once a second while there
-are any, and at tasks only where the same one has been the first in line for 3 s.
+are any, and at tasks only where the same one has been the first in line for 3 s. At tasks that wait for each
+other without a lock, and for what nothing can reach any more, every 30 s, or so seldom that it costs little.
 
 After the check of Android's leaked barriers: that the look is a callback of the loop shows that the loop is
 healthy, and nothing is acquired, queued or woken.
@@ -8,7 +9,7 @@ healthy, and nothing is acquired, queued or woken.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from loopcanary.tracers.locks.coroutines import knows, may_release
 from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, stuck
 from loopcanary.tracers.locks.hooks import Acquisition
 from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owners
-from loopcanary.tracers.locks.tasks import LoopTasks, TaskView
+from loopcanary.tracers.locks.tasks import LoopTasks, Lost, TaskView, ours
 
 EVERY_S = 1.0
 SUSPECT_NS = 3_000_000_000
@@ -28,6 +29,10 @@ _EXAMINED_AT_NS = (SUSPECT_NS, LEAK_NS, SEMAPHORE_LEAK_NS)
 _SLICE_NS = 500_000
 """Of the loop's time at once."""
 _CHECKS = 3
+_FIRST_S = 3.0
+IDLE_S = 30.0
+_IDLE_SHARE = 2_000
+"""Of the time at most one part in as many goes into these looks."""
 
 
 @dataclass(slots=True)
@@ -73,6 +78,9 @@ class LockReceiver(Protocol):
     def leak(self, loop: str, leak: Leak) -> None:
         """Once for the same acquisition."""
 
+    def lost(self, loop: str, lost: Lost, waited_ns: int) -> None:
+        """Once for the same waits; `waited_ns`: of the main task, at least."""
+
 
 @dataclass(slots=True)
 class LoopWatch:
@@ -90,11 +98,26 @@ class LoopWatch:
     """The loop will call `_tick`."""
     _told: weakref.WeakValueDictionary[int, object] = field(default_factory=weakref.WeakValueDictionary)
     """Marks of the waits in cycles, and acquisitions, by their ids: nothing of theirs is called."""
+    _suspected: weakref.WeakValueDictionary[int, object] = field(default_factory=weakref.WeakValueDictionary)
+    """As `_told`, of cycles that were seen by the last look of those every 30 s."""
+    _is_begun: bool = False
+    _main: Callable[[], Any] = lambda: None
+    """The mark of the main task."""
+    _main_since_ns: int = 0
+    _looked_ns: int = 0
+    """When the last look without a lock was."""
+
+    def begin(self) -> None:
+        """Looks from time to time even while no lock is waited for. Once a loop."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._looked_ns = self.now_ns()
+            self.tasks.call_later(_FIRST_S, self._idle_tick)
 
     def contended(self, lock: Primitive) -> None:
         """A task is about to wait for it."""
         if id(lock) not in self._queues:
-            self._queues[id(lock)] = Queue(weakref.ref(lock))
+            self._queues[id(lock)] = Queue(weakref.ref(lock, ours))
             self._ask()
 
     def stop(self) -> None:
@@ -115,7 +138,7 @@ class LoopWatch:
         now_ns = self.now_ns()
         suspects = [queue for queue in list(self._queues.values()) if self._is_suspect(queue, now_ns)]
         if suspects:
-            self._continue(self._examined(suspects))
+            self._continue(self._examined(suspects), self._ask_again)
         elif self._queues:
             self._ask()
 
@@ -126,7 +149,8 @@ class LoopWatch:
             self._queues = {key: one for key, one in self._queues.items() if one is not queue}
             return False
         if first is not queue.first():
-            queue.first, queue.since_ns, queue.checks, queue.examined = weakref.ref(first), now_ns, 0, 0
+            queue.first, queue.since_ns = weakref.ref(first, ours), now_ns
+            queue.checks = queue.examined = 0
             return False
         queue.checks += 1
         if queue.checks < _CHECKS or queue.examined >= len(_EXAMINED_AT_NS):
@@ -135,21 +159,66 @@ class LoopWatch:
         queue.examined += is_due
         return is_due
 
-    def _continue(self, work: Iterator[None]) -> None:
+    def _continue(self, work: Iterator[None], then: Callable[[], object]) -> None:
         """A slice of it; the rest in later turns."""
         until_ns = self.now_ns() + _SLICE_NS
         for _ in work:
             if self.now_ns() >= until_ns:
-                self.tasks.call_later(0, lambda: self.contain(lambda: self._continue(work)))
+                self.tasks.call_later(0, lambda: self.contain(lambda: self._continue(work, then)))
                 return
+        then()
+
+    def _ask_again(self) -> None:
         if self.is_on and self._queues:
             self._ask()
 
-    def _examined(self, suspects: list[Queue]) -> Iterator[None]:
+    def _idle_tick(self) -> None:
+        if self.is_on:
+            self.contain(lambda: self._continue(self._idle_look(), lambda: None))
+
+    def _idle_look(self) -> Iterator[None]:
+        spent_ns = 0
+        for step in (self._without_lock(), self._lost()):
+            began_ns = self.now_ns()
+            for _ in step:
+                spent_ns += self.now_ns() - began_ns
+                yield
+                began_ns = self.now_ns()
+            spent_ns += self.now_ns() - began_ns
+        self._looked_ns = self.now_ns()
+        self.tasks.call_later(max(IDLE_S, spent_ns * _IDLE_SHARE / 1e9), self._idle_tick)
+
+    def _without_lock(self) -> Iterator[None]:
+        views = yield from self._views()
+        yield from self._cycles(views, holders_by_block(views), [])
+
+    def _lost(self) -> Iterator[None]:
+        if self._has_main_moved():
+            return
+        lost = yield from self.tasks.lost()
+        marks = [] if lost is None else [self.tasks.mark(one.task) for one in lost.waits]
+        if lost is not None and not all(map(self._is_told, marks)):
+            self._told.update({id(mark): mark for mark in marks})
+            self.found.lost(self.tasks.kind, lost, self.now_ns() - self._main_since_ns)
+
+    def _has_main_moved(self) -> bool:
+        """Since the last look, or there is none."""
+        mark = self.tasks.main_mark()
+        if mark is not None and mark is self._main():
+            return False
+        self._main = (lambda: None) if mark is None else weakref.ref(mark, ours)
+        self._main_since_ns = self.now_ns()
+        return True
+
+    def _views(self) -> Generator[None, None, dict[int, TaskView]]:
         views: dict[int, TaskView] = {}
         for task in self.tasks.all():
             views[id(task)] = self.tasks.view(task)
             yield
+        return views
+
+    def _examined(self, suspects: list[Queue]) -> Iterator[None]:
+        views = yield from self._views()
         entered = holders_by_block(views)
         yield from self._cycles(views, entered, suspects)
         for queue in suspects:
@@ -159,7 +228,11 @@ class LoopWatch:
     def _cycles(
         self, views: dict[int, TaskView], entered: dict[int, list[int]], suspects: list[Queue]
     ) -> Iterator[None]:
+        """Without suspects: those that were seen by the last look, too."""
         waits = stuck(views, lambda lock: _holders(lock, views, entered) or self._by_note(lock, views))
+        before, since_ns = self._suspected, self._looked_ns
+        if not suspects:
+            self._suspected = weakref.WeakValueDictionary()
         yield
         by_note = {
             id(view.lock)
@@ -174,12 +247,17 @@ class LoopWatch:
                 may_end = may_end or any(_may_end(other, one, by_note) for one in members)
                 yield
             is_told = all(self._is_told(one.mark) for one in members)
-            if not may_end and not is_told and all(map(self._is_unchanged, members)):
+            if may_end or is_told or not all(map(self._is_unchanged, members)):
+                continue
+            if not suspects and not all(before.get(id(one.mark)) is one.mark for one in members):
+                self._suspected.update({id(one.mark): one.mark for one in members})
+            else:
                 self._told.update({id(one.mark): one.mark for one in members})
                 locks = {id(one.lock) for one in members}
-                waited_ns = [self.now_ns() - one.since_ns for one in suspects if id(one.lock()) in locks]
+                since = [one.since_ns for one in suspects if id(one.lock()) in locks]
+                waited_ns = self.now_ns() - min(since, default=self.now_ns() if suspects else since_ns)
                 waiting = len(waits) - len(members)
-                self.found.cycle(self.tasks.kind, Cycle(members, waiting, max(waited_ns, default=0)))
+                self.found.cycle(self.tasks.kind, Cycle(members, waiting, waited_ns))
 
     def _is_told(self, one: object) -> bool:
         """What has another's id, which is gone, is not that one."""

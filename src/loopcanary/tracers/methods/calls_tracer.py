@@ -27,6 +27,7 @@ _WORDS_MOST: Final = 1 << 22
 _TOOL: Final = "loopcanary"
 _TOOL_IDS: Final = (4, 3, 2)
 """Those without a meaning first, then that of profilers."""
+_NEVER: Final = (1 << 64) - 1
 _monitoring: Any = getattr(sys, "monitoring", None)
 
 
@@ -35,10 +36,14 @@ class CannotTraceError(Exception):
 
 
 class CallsTracer:
-    """Traces calls into files beside a flight file. GIL held in all methods."""
+    """Traces calls into files beside a flight file."""
 
-    def __init__(self, native: Native, wanted: Sequence[str], ring_bytes: int) -> None:
+    def __init__(
+        self, native: Native, wanted: Sequence[str], ring_bytes: int, slow_ns: int | None = None
+    ) -> None:
+        """`slow_ns`: a call of this length outside of stalls is noted as slow; None: none is."""
         self._native = native
+        self._slow_us = _NEVER if slow_ns is None else max(1, slow_ns // 1_000)
         self._chosen = ChosenCode(wanted)
         words = min(max(ring_bytes // 8, _WORDS_LEAST), _WORDS_MOST)
         self._words = 1 << words.bit_length() - 1
@@ -60,7 +65,10 @@ class CallsTracer:
         try:
             self._take_tool()
             disable = None if _monitoring is None else _monitoring.DISABLE
-            got = self._native.calls_start(os.fsencode(flight + CALLS), self._words, self._number_of, disable)
+            files, methods = os.fsencode(flight + CALLS), os.fsencode(self._map)
+            got = self._native.calls_start(
+                files, methods, self._words, self._slow_us, self._number_of, disable
+            )
             self._begin_events()
         except RuntimeError as error:
             self.stop()
@@ -78,7 +86,11 @@ class CallsTracer:
         self._native.calls_stop()
 
     def counts(self) -> dict[str, int]:
-        return {"methods_known": self._number, "methods_threads_refused": self._native.calls_refused()}
+        return {
+            "methods_known": self._number,
+            "methods_threads_refused": self._native.calls_refused(),
+            "methods_slow": self._native.calls_slow(),
+        }
 
     # ---- code objects -----------------------------------------------------------------------
 
@@ -87,10 +99,12 @@ class CallsTracer:
         if not self._chosen.has(code.co_filename):
             return 0
         is_small = is_trivial(code)
-        number = 0 if is_small else self._number + 1
+        number = 0
+        if not is_small:
+            # Taken before it is written: another thread may come while that goes on.
+            self._number = number = self._number + 1
         if number > NUMBER_MAX or not self._write(code, number) or is_small:
             return 0
-        self._number = number
         if self._tool is not None:
             _monitoring.set_local_events(self._tool, code, _local_events())
             self._watched.append(ref(code))
@@ -110,7 +124,10 @@ class CallsTracer:
             # Opened anew: programs close descriptors that they have not opened.
             descriptor = os.open(self._map, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
-                return os.write(descriptor, record) == len(record)
+                written = os.write(descriptor, record)
+                if 0 < written < len(record):  # half a record would hide all behind it
+                    os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
+                return written == len(record)
             finally:
                 os.close(descriptor)
         except OSError:

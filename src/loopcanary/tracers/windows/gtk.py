@@ -79,7 +79,8 @@ class GtkStates:
         self._hooks.observe(own, name, seen)
 
     def _sensitive(self, frame: FrameType, args: tuple[Any, ...]) -> None:
-        if args[1]:
+        # Not by what was passed: from PyGObject 3.58 on that may be left out.
+        if self._widget.get_sensitive(args[0]):
             self._off(names.INSENSITIVE, args[0])
         elif isinstance(args[0], self._holders):
             self._on(names.INSENSITIVE, args[0], frame)

@@ -79,7 +79,9 @@ def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: in
         affected=details.affected,
         spread=spread(
             latest, group.count, lambda: [(one.began_wall_ns, one.duration_ns) for one in details.history]
-        ),
+        )
+        if group.max_ns
+        else None,
         flame=flame(with_worst.values()),
         holding=holding_flame(with_worst.values()),
         own=Document(_own(report, worst)),

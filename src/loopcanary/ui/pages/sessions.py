@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loopcanary.model import LoopHealth, Session, Stall
+from loopcanary.model import LoopHealth, Session, Stall, TracerStatus
+from loopcanary.model.figures.tracers import TracerState, TracerStep
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
@@ -16,6 +17,7 @@ from loopcanary.ui.pages.overview import RequestRow, StackedTime, request_rows, 
 from loopcanary.ui.pages.spread import POINTS_MAX, Spread, spread
 from loopcanary.ui.tools import Tools
 from loopcanary.words.guards import guard_words
+from loopcanary.words.lives import tracer_words
 
 LIMIT = 200
 _LATEST = 50
@@ -108,6 +110,18 @@ class SessionPage:
     guards: tuple[str, ...]
     """What loopcanary did not report or had to switch off, in words."""
     latest: tuple[Stall, ...]
+    tracers: tuple[TracerRow, ...]
+    """Of a process that runs here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracerRow:
+    """One tracer of a running process."""
+
+    name: str
+    words: str
+    step: TracerStep | None
+    """What it can be told; None: nothing."""
 
 
 def session_page(source: IssueStore, session_id: str, tools: Tools, now_wall_ns: int) -> SessionPage | None:
@@ -144,7 +158,20 @@ def session_page(source: IssueStore, session_id: str, tools: Tools, now_wall_ns:
         requests=request_rows([session]),
         guards=tuple(guard_words(session)),
         latest=tuple(latest[:_LATEST]),
+        tracers=tuple(map(_tracer, tools.tracers(session) or ())),
     )
+
+
+_CAN_BE = {
+    TracerState.INITED: TracerStep.START,
+    TracerState.STARTED: TracerStep.STOP,
+    TracerState.STOPPED: TracerStep.START,
+}
+
+
+def _tracer(tracer: TracerStatus) -> TracerRow:
+    step = None if tracer.failed is not None else _CAN_BE.get(tracer.state)
+    return TracerRow(name=tracer.name, words=tracer_words(tracer), step=step)
 
 
 def _waits(longer: Sequence[float]) -> Iterator[WaitRow]:

@@ -83,7 +83,7 @@ def courses(starts: Sequence[Startup]) -> tuple[Course, ...]:
 def _course(program: str, starts: Sequence[Startup]) -> Course:
     longest_ns = max(start.duration_ns for start in starts)
     # A limit far above all starts would leave them no height.
-    limits = {start.threshold_ns for start in starts if 0 <= start.threshold_ns <= 4 * longest_ns}
+    limits = {start.threshold_ns for start in starts if 0 < start.threshold_ns <= 4 * longest_ns}
     most = max(longest_ns, 1, *limits)
     step = _WIDTH / _BARS
 

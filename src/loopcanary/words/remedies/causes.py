@@ -35,11 +35,13 @@ CAUSES: tuple[Remedy, ...] = (
     _cause(Cause.GC, "Call `gc.freeze()` after start-up, raise the threshold with `gc.set_threshold()`, or find out what allocates so much."),
     _cause(Cause.GIL, "Split the work of `{holder}`{at: } into smaller pieces, or move it to a process: it holds the GIL."),
     _cause(Cause.BURST, "Spread the work over turns: bound what is scheduled at once, such as with a semaphore."),
+    _cause(Cause.CRASH, "C code crashed: look at its stack in the core (`coredumpctl gdb`), and at what it was given."),
     _cause(Cause.HOST, "Your code is not at fault: give the process more CPU, or look at its limits and neighbours."),
 )
 
 TOPICS: tuple[Remedy, ...] = (
     _topic("gc-asked", "Leave `gc.collect()` out, or call it while the program idles; `gc.freeze()` keeps the objects of the start-up out of later collections."),
+    _topic("stack-over", "Bound the depth of the recursion, or of the data that is gone down; `threading.stack_size()` gives threads that start later more stack."),
     _topic("throttled", "Your code is not at fault: raise the container's CPU quota (cpu.max), or use fewer threads, so that the quota lasts through its period."),
     _topic("stolen", "Your code is not at fault: this virtual machine got less CPU than it has cores. Ask for cores of its own, or for a host with fewer neighbours."),
     _topic("lowered", "Leave the loop's thread its priority and its cores, and give work that can wait a thread or process of its own, which may have less of them."),

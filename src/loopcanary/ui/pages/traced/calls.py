@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from loopcanary.model.calls import Recording, ThreadCalls
 from loopcanary.report.recording import NOTHING_CALLED, thread_words
-from loopcanary.ui.pages.traced.trees import IssueTree, calls_tree, outermost_ns
+from loopcanary.ui.pages.traced.trees import IssueTree, calls_tree, outermost_ns, work_rows
 from loopcanary.words.text import printable
 from loopcanary.words.traced import left_out_words
 
@@ -62,6 +62,8 @@ def _thread(thread: ThreadCalls) -> ThreadPart:
         name=thread_words(thread),
         took_ns=took_ns,
         tree=replace(
-            calls_tree(calls, took_ns, of="traced calls"), left_out=left_out_words(thread.calls, len(calls))
+            calls_tree(calls, took_ns, of="traced calls"),
+            left_out=left_out_words(thread.calls, len(calls)),
+            work=work_rows(thread.calls.work, took_ns),
         ),
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from loopcanary.model import StackFrame
 from loopcanary.model.call_tree import parents
-from loopcanary.model.calls import TracedCall
+from loopcanary.model.calls import TracedCall, TracedWork
 
 
 @dataclass(slots=True)
@@ -49,6 +50,17 @@ def merged(trees: Iterable[Sequence[TracedCall]]) -> list[TracedCall]:
         )
         waiting += _longest_last(row)
     return found
+
+
+def merged_work(works: Iterable[Sequence[TracedWork]]) -> list[TracedWork]:
+    """Equal names as one, the longest first."""
+    found: dict[tuple[str, str | None], TracedWork] = {}
+    for one in chain.from_iterable(works):
+        before = found.get((one.name, one.task), replace(one, times=0, total_ns=0))
+        found[one.name, one.task] = replace(
+            before, times=before.times + one.times, total_ns=before.total_ns + one.total_ns
+        )
+    return sorted(found.values(), key=lambda one: -one.total_ns)
 
 
 def _longest_last(around: _MergedRow) -> list[tuple[StackFrame, _MergedRow]]:

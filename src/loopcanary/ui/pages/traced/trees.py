@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from loopcanary.model import Issue, PhaseKind, SlowMethod, Stall, Startup
 from loopcanary.model.call_tree import heaviest, levels, parents, places
-from loopcanary.model.calls import TracedCall
+from loopcanary.model.calls import TracedCall, TracedWork
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.model.units import format_duration
@@ -16,9 +16,9 @@ from loopcanary.registry import said_of
 from loopcanary.ui.pages.flame import DEPTH_MAX, node_of
 from loopcanary.ui.pages.timeline import tick, ticks
 from loopcanary.ui.pages.traced.functions import by_function
-from loopcanary.ui.pages.traced.merging import merged
+from loopcanary.ui.pages.traced.merging import merged, merged_work
 from loopcanary.words.text import count_of
-from loopcanary.words.traced import compared_words, left_out_words, phase_words
+from loopcanary.words.traced import compared_words, left_out_words, phase_words, work_words
 
 _DEEPEST = 30
 """Deeper rows stand beside those of this depth: there would be no room for their names."""
@@ -80,6 +80,8 @@ class IssueTree:
     """The same by function, with the shares of their own times, largest first."""
     functions_left_out: str = ""
     """Words for those that are not among them."""
+    work: tuple[Branch, ...] = ()
+    """The same by callback and task, where there are several."""
 
 
 def tree_of(issue: Issue) -> IssueTree | None:
@@ -123,6 +125,7 @@ def call_tree(slow: SlowMethod) -> IssueTree:
         calls_tree(calls, slow.duration_ns, [index == slow.key for index in range(len(calls))]),
         bold="what the bug is named after",
         left_out=left_out_words(slow, len(calls)),
+        work=work_rows(slow.work, slow.duration_ns),
     )
 
 
@@ -148,9 +151,14 @@ def pieces_tree(pieces: Sequence[SlowMethod]) -> IssueTree | None:
     shown = [rows[index] for index in kept]
     if not shown:
         return None
-    tree = calls_tree(shown, sum(slow.duration_ns for slow in pieces), of="slow pieces of work")
+    whole_ns = sum(slow.duration_ns for slow in pieces)
+    tree = calls_tree(shown, whole_ns, of="slow pieces of work")
     left_out = len(rows) - len(shown) + sum(slow.left_out for slow in pieces)
-    return replace(tree, left_out=f"and {count_of(left_out, 'short row')}" if left_out else "")
+    return replace(
+        tree,
+        left_out=f"and {count_of(left_out, 'short row')}" if left_out else "",
+        work=work_rows(merged_work(slow.work for slow in pieces), whole_ns)[:ROWS_MAX],
+    )
 
 
 def traced_tree(stall: Stall) -> IssueTree | None:
@@ -159,7 +167,27 @@ def traced_tree(stall: Stall) -> IssueTree | None:
         return None
     calls = stall.calls.rows
     said = left_out_words(stall.calls, len(calls)), compared_words(stall)
-    return replace(calls_tree(calls, stall.duration_ns), left_out="; ".join(filter(None, said)))
+    tree = calls_tree(calls, stall.duration_ns)
+    return replace(
+        tree, left_out="; ".join(filter(None, said)), work=work_rows(stall.calls.work, stall.duration_ns)
+    )
+
+
+def work_rows(works: Sequence[TracedWork], whole_ns: int) -> tuple[Branch, ...]:
+    """By callback and task; of one alone its issue says which it is."""
+    rows = tuple(
+        Branch(
+            words=work_words(work),
+            style="own",
+            total_ns=work.total_ns,
+            self_ns=work.total_ns,
+            count=work.times,
+            share=(share := _share(work.total_ns, whole_ns)),
+            self_share=share,
+        )
+        for work in works
+    )
+    return rows if len(rows) > 1 else ()
 
 
 def calls_tree(

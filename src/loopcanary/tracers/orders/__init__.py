@@ -1,0 +1,1 @@
+"""Locks that threads acquire in opposite orders."""

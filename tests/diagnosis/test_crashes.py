@@ -1,0 +1,49 @@
+"""A fault of the thread itself, which ended the process: the cause, its title, and whose bug it is."""
+
+from __future__ import annotations
+
+import pytest
+from tests.diagnosis.cases import PATHS, at, evidence, judged, samples, stack
+
+from loopcanary.diagnosis.fingerprint import explain
+from loopcanary.model import Cause, Fault, Grade, StallScope
+
+SOURCE = "def handler(image):\n    image.resize(3)\n"
+LAST = samples(stack(at("image.resize(3)", SOURCE)), running=True)
+FAULT = Fault(signal="SIGBUS")
+
+
+def crashed(fault=FAULT, taken=LAST, **more):
+    return judged(evidence(taken, lasted_ms=2_000, fault=fault, **more), SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("fault", "title", "says"),
+    [
+        (FAULT, "crashed: SIGBUS in image.resize(3), in handler (app.py:2)", "by what it executed"),
+        (
+            Fault(signal="SIGSEGV", is_stack_over=True),
+            "crashed: stack overflow (SIGSEGV) in image.resize(3), in handler (app.py:2)",
+            "the stack has run over",
+        ),
+    ],
+)
+def test_a_crash_is_the_cause_whatever_was_before(fault, title, says):
+    stall = crashed(fault)
+    assert (stall.cause, stall.confidence, stall.title) == (Cause.CRASH, 1.0, title)
+    assert (stall.grade, stall.second_cause) == (Grade.STRONG, None)
+    [sentence] = stall.evidence
+    assert says in sentence
+    assert ("recursion" if fault.is_stack_over else "C code crashed") in stall.advice
+
+
+def test_without_a_frame_it_is_a_crash_all_the_same():
+    stall = crashed(taken=samples(None, running=True), scope=StallScope.THREAD, names=None)
+    assert (stall.cause, stall.title, stall.culprit) == (Cause.CRASH, "crashed: SIGBUS", None)
+    assert explain(stall, PATHS) == ("cause=crash",)
+
+
+def test_a_crash_is_no_bug_of_its_lines_stalls():
+    bug = ("cause=crash", "culprit.file=app.py", "culprit.function=handler", "blocker=resize")
+    assert explain(crashed(), PATHS) == explain(crashed(scope=StallScope.THREAD), PATHS) == bug
+    assert explain(crashed(None), PATHS) != bug

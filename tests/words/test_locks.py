@@ -1,0 +1,29 @@
+"""Deadlocks of tasks in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopcanary.model.issues.locks import Deadlock, TaskWait
+from loopcanary.words.locks import deadlock_words, of_deadlock
+
+
+def lost(*names: str) -> Deadlock:
+    waits = (TaskWait(task=name, waits_for="an item in Queue 'jobs'") for name in names)
+    return Deadlock(began_wall_ns=0, duration_ns=0, cycle=tuple(waits), is_lost=True, waiting=1)
+
+
+@pytest.mark.parametrize(
+    ("issue", "words"),
+    [
+        (lost("main"), "the task main waits for an item in Queue 'jobs', which nothing can reach any more"),
+        (lost("a", "b"), "2 tasks wait for what nothing can reach any more: a, b"),
+    ],
+)
+def test_what_nothing_can_reach_is_no_circle(issue, words):
+    assert deadlock_words(issue) == words
+    assert list(of_deadlock(issue)) == [
+        *(f"{wait.task} waits for {wait.waits_for}" for wait in issue.cycle),
+        "No task, timer, callback, thread or module that goes on can reach it",
+        "1 other task can go on only when one of these does",
+    ]
