@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
@@ -29,8 +29,6 @@ from loopcanary.tracers.places import Places, noted
 
 PLAIN: tuple[type[Any], ...] = (asyncio.Lock, asyncio.Semaphore, asyncio.BoundedSemaphore)
 """Of other classes below these the program may have changed what acquires."""
-_UNCHANGED = PLAIN[:2]
-"""Those that do not change what releases."""
 FOLDERS.append(__file__)
 _NOTES_MAX = 64
 _BLOCK = ("__aenter__", "__aexit__")
@@ -75,13 +73,10 @@ class LockHooks:
         """The thread that starts the engine."""
         self._is_on = True
         self.put_in_loop(asyncio.BaseEventLoop)
-        for kind in (asyncio.Lock, asyncio.Semaphore):
-            acquire, release, enter = kind.acquire, kind.release, kind.__aenter__
-            entering = self._entering_lock if kind is asyncio.Lock else self._entering_semaphore
-            self._set(kind, "acquire", self._noting(acquire))
-            self._set(kind, "release", self._releasing(release))
-            self._set(kind, "__aenter__", wraps(enter)(entering(acquire, enter)))
-            self._set(kind, "__aexit__", wraps(kind.__aexit__)(_leaving(release)))
+        lock, *semaphores = PLAIN
+        self._put_in_lock(lock, self._entering_lock(lock), (lock,))
+        # A BoundedSemaphore releases in a way of its own.
+        self._put_in_lock(semaphores[0], self._entering_semaphore(semaphores), semaphores[:1])
 
     def put_in_loop(self, kind: Any) -> None:
         """When the program has loaded this class. Any thread."""
@@ -94,10 +89,12 @@ class LockHooks:
             return
         limiter, name = backend.CapacityLimiter, "acquire_on_behalf_of"
         self._set(limiter, name, self._telling(getattr(limiter, name), self._contended))
-        for kind in (backend.Lock, backend.Semaphore):
-            self._set(kind, "acquire", self._noting(kind.acquire))
+        for kind, entering in (
+            (backend.Lock, self._entering_anyio_lock(backend.Lock)),
+            (backend.Semaphore, self._entering_anyio_semaphore(backend.Semaphore)),
+        ):
+            self._put_in_lock(kind, entering, (kind,))
             self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
-            self._set(kind, "release", self._releasing(kind.release))
 
     def put_in_trio(self, sync: Any, contended: Callable[[Primitive], object]) -> None:
         """When the program has loaded it. Any thread. `contended`: as that of asyncio; acquisitions are not
@@ -120,6 +117,14 @@ class LockHooks:
     def _set(self, kind: type[Any], name: str, hook: Any) -> None:
         self._put.append((kind, name, hook, kind.__dict__.get(name)))
         setattr(kind, name, hook)
+
+    def _put_in_lock(self, kind: Any, entering: Any, unchanged: Sequence[Any]) -> None:
+        """`unchanged`: the classes that do not change what releases."""
+        acquire, release, enter, leave = kind.acquire, kind.release, kind.__aenter__, kind.__aexit__
+        self._set(kind, "acquire", self._noting(acquire))
+        self._set(kind, "release", self._releasing(release))
+        self._set(kind, "__aenter__", wraps(enter)(entering))
+        self._set(kind, "__aexit__", wraps(leave)(_leaving(release, unchanged)))
 
     def _running(self, original: Any) -> Any:
         @wraps(original)
@@ -169,13 +174,13 @@ class LockHooks:
 
         return release
 
-    def _entering_lock(self, acquire: Any, original: Any) -> Any:
+    def _entering_lock(self, kind: Any) -> Any:
         """No coroutine of its own: it costs less than the original, which pays for the test. What it leaves
         out is the note, and that `as` gives None: it is True."""
-        lock: Any = asyncio.Lock
+        acquire, original = kind.acquire, kind.__aenter__
 
         def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
-            if type(self_) is not lock:
+            if type(self_) is not kind:
                 return original(self_)
             if self_._locked:
                 self._tell(self._contended, self_)
@@ -183,11 +188,39 @@ class LockHooks:
 
         return __aenter__
 
-    def _entering_semaphore(self, acquire: Any, original: Any) -> Any:
-        """As of a lock."""
+    def _entering_anyio_lock(self, kind: Any) -> Any:
+        """As of a lock; `as` gives None."""
+        acquire, original = kind.acquire, kind.__aenter__
 
         def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
-            if type(self_) not in PLAIN:
+            if type(self_) is not kind:
+                return original(self_)
+            if self_._owner_task is not None:
+                self._tell(self._contended, self_)
+            return acquire(self_)
+
+        return __aenter__
+
+    def _entering_anyio_semaphore(self, kind: Any) -> Any:
+        """`as` gives the semaphore, so it is a coroutine, as the original."""
+        acquire, original = kind.acquire, kind.__aenter__
+
+        async def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
+            if type(self_) is not kind:
+                return await original(self_)
+            if not self_._value:
+                self._tell(self._contended, self_)
+            await acquire(self_)
+            return self_
+
+        return __aenter__
+
+    def _entering_semaphore(self, kinds: Sequence[Any]) -> Any:
+        """As of a lock. `kinds`: the plain ones, which acquire as the first does."""
+        acquire, original = kinds[0].acquire, kinds[0].__aenter__
+
+        def __aenter__(self_: Any) -> Any:  # noqa: N807 - its name
+            if type(self_) not in kinds:
                 return original(self_)
             if not self_._value:
                 self._tell(self._contended, self_)
@@ -270,11 +303,11 @@ def _why(frame: FrameType | None) -> str:
     return ""
 
 
-def _leaving(release: Any) -> Any:
+def _leaving(release: Any, unchanged: Sequence[Any]) -> Any:
     """Past the hook in `release`: what was entered left no note."""
 
     async def __aexit__(self: Any, _kind: Any, _error: Any, _trace: Any) -> None:  # noqa: N807 - its name
-        if type(self) in _UNCHANGED:
+        if type(self) in unchanged:
             release(self)
         else:
             self.release()
