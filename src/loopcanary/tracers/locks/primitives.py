@@ -40,6 +40,7 @@ STARTS: set[CodeType] = set()
 """The code that waits until a group's new task says that it has started."""
 HANDLES: set[CodeType] = set()
 """The code of anyio's TaskHandle that waits for its task."""
+_PRIMITIVES: list[type[Any]] = [asyncio.Lock, asyncio.Semaphore]
 FOLDERS: list[str] = [asyncio.__file__.rpartition("__init__")[0]]
 """Where that code lies, and what is around it."""
 
@@ -74,6 +75,7 @@ def know_anyio(backend: Any) -> bool:
         GROUP_EXITS.add(backend.TaskGroup.__aexit__.__code__)
         STARTS.add(backend.TaskGroup.start.__code__)
         know_handles()
+        _PRIMITIVES.extend(_anyio.all)
         FOLDERS.append(backend.__file__.rpartition("_backends")[0])
     return True
 
@@ -95,6 +97,7 @@ def know_trio(sync: Any) -> tuple[tuple[type[Any], str], ...]:
     if not _trio.locks:
         (_trio.locks, _trio.semaphores, _trio.limiters) = ((kind,) for kind, _ in waits)
         ACQUIRES.update(unwrap(getattr(kind, name)).__code__ for kind, name in waits)
+        _PRIMITIVES.extend(_trio.all)
         FOLDERS.append(sync.__file__.rpartition("_sync")[0])
     return waits
 
@@ -112,7 +115,7 @@ def _is_in_folders(file: str, known: int) -> bool:
 
 def is_primitive(one: Any) -> bool:
     """Whether it is one of them."""
-    return isinstance(one, (asyncio.Lock, asyncio.Semaphore, *_anyio.all, *_trio.all))
+    return isinstance(one, tuple(_PRIMITIVES))
 
 
 def is_lock(lock: Primitive) -> bool:
