@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
@@ -73,10 +73,8 @@ class LockHooks:
         """The thread that starts the engine."""
         self._is_on = True
         self.put_in_loop(asyncio.BaseEventLoop)
-        lock, *semaphores = PLAIN
-        self._put_in_lock(lock, self._entering_lock(lock), (lock,))
-        # A BoundedSemaphore releases in a way of its own.
-        self._put_in_lock(semaphores[0], self._entering_semaphore(semaphores), semaphores[:1])
+        self._put_in_lock(asyncio.Lock, self._entering_lock(asyncio.Lock))
+        self._put_in_lock(asyncio.Semaphore, self._entering_semaphore(PLAIN[1:]))
 
     def put_in_loop(self, kind: Any) -> None:
         """When the program has loaded this class. Any thread."""
@@ -93,7 +91,7 @@ class LockHooks:
             (backend.Lock, self._entering_anyio_lock(backend.Lock)),
             (backend.Semaphore, self._entering_anyio_semaphore(backend.Semaphore)),
         ):
-            self._put_in_lock(kind, entering, (kind,))
+            self._put_in_lock(kind, entering)
             self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
 
     def put_in_trio(self, sync: Any, contended: Callable[[Primitive], object]) -> None:
@@ -118,13 +116,12 @@ class LockHooks:
         self._put.append((kind, name, hook, kind.__dict__.get(name)))
         setattr(kind, name, hook)
 
-    def _put_in_lock(self, kind: Any, entering: Any, unchanged: Sequence[Any]) -> None:
-        """`unchanged`: the classes that do not change what releases."""
+    def _put_in_lock(self, kind: Any, entering: Any) -> None:
         acquire, release, enter, leave = kind.acquire, kind.release, kind.__aenter__, kind.__aexit__
         self._set(kind, "acquire", self._noting(acquire))
         self._set(kind, "release", self._releasing(release))
         self._set(kind, "__aenter__", wraps(enter)(entering))
-        self._set(kind, "__aexit__", wraps(leave)(_leaving(release, unchanged)))
+        self._set(kind, "__aexit__", wraps(leave)(_leaving(kind, release)))
 
     def _running(self, original: Any) -> Any:
         @wraps(original)
@@ -215,7 +212,7 @@ class LockHooks:
 
         return __aenter__
 
-    def _entering_semaphore(self, kinds: Sequence[Any]) -> Any:
+    def _entering_semaphore(self, kinds: tuple[Any, ...]) -> Any:
         """As of a lock. `kinds`: the plain ones, which acquire as the first does."""
         acquire, original = kinds[0].acquire, kinds[0].__aenter__
 
@@ -303,11 +300,11 @@ def _why(frame: FrameType | None) -> str:
     return ""
 
 
-def _leaving(release: Any, unchanged: Sequence[Any]) -> Any:
-    """Past the hook in `release`: what was entered left no note."""
+def _leaving(kind: Any, release: Any) -> Any:
+    """Past the hook in `release`: what was entered left no note. A class below may release otherwise."""
 
     async def __aexit__(self: Any, _kind: Any, _error: Any, _trace: Any) -> None:  # noqa: N807 - its name
-        if type(self) in unchanged:
+        if type(self) is kind:
             release(self)
         else:
             self.release()
