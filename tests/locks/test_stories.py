@@ -152,6 +152,10 @@ async def shields_inside_the_lock():
     await by_the_child(lambda child: asyncio.shield(asyncio.shield(asyncio.gather(child))))
 
 
+async def gathers_what_it_shields_inside_the_lock():
+    await by_the_child(lambda child: asyncio.gather(asyncio.shield(child), asyncio.sleep(1)))
+
+
 async def takes_what_completes_inside_the_lock():
     async def wait(child):
         for done in asyncio.as_completed([child, spawn(asyncio.sleep(0.1), "other")]):
@@ -303,6 +307,7 @@ def test_a_circle_that_a_timeout_breaks_soon_is_not_reported():
         (gather_inside_the_lock, ["child", "parent"]),
         (wait_inside_the_lock, ["child", "parent"]),
         (shields_inside_the_lock, ["child", "parent"]),
+        (gathers_what_it_shields_inside_the_lock, ["child", "parent"]),
         (takes_what_completes_inside_the_lock, ["child", "parent"]),
         (takes_what_completes_first_of_one, ["child", "parent"]),
         (semaphores, ["a", "b"]),

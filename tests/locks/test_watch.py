@@ -106,3 +106,17 @@ def test_waits_with_the_numbers_of_earlier_ones_are_others(monkeypatch: pytest.M
     tasks.marks = [Wait(0), Wait(1)]
     again(watch, tasks)
     assert len(told.cycles) == 1
+
+
+def test_a_younger_cycle_than_the_suspect_has_waited_no_time():
+    """It is in no line that was suspected."""
+    tasks, told = PairOfTasks(), Told()
+    notes: Any = {}
+
+    def now_ns() -> int:
+        tasks.now_ns += 1
+        return tasks.now_ns
+
+    again(LoopWatch(tasks, notes.get, told, lambda call: call(), now_ns), tasks)
+    ((_, cycle),) = told.cycles
+    assert cycle.waited_ns == 0

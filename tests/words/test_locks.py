@@ -27,3 +27,20 @@ def test_what_nothing_can_reach_is_no_circle(issue, words):
         "No task, timer, callback, thread or module that goes on can reach it",
         "1 other task can go on only when one of these does",
     ]
+
+
+@pytest.mark.parametrize(
+    ("threads", "words"),
+    [
+        ((), "2 tasks wait for each other: pay, loads"),
+        (("loads",), "1 task and 1 thread wait for each other: pay, loads"),
+        (("pay", "loads"), "2 threads wait for each other: pay, loads"),
+    ],
+)
+def test_threads_in_a_circle_are_called_so(threads, words):
+    waits = (TaskWait(task=one, waits_for="it", is_thread=one in threads) for one in ("pay", "loads"))
+    issue = Deadlock(began_wall_ns=0, duration_ns=0, cycle=tuple(waits))
+    assert deadlock_words(issue) == words
+    assert list(of_deadlock(issue)) == [
+        f"{'the thread ' if one in threads else ''}{one} waits for it" for one in ("pay", "loads")
+    ]

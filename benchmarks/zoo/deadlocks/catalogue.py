@@ -14,10 +14,12 @@ FAMILIES = (
     "asyncio_leaks",
     "anyio_tasks",
     "trio_tasks",
+    "task_threads",
     "threads",
     "threads_of_the_zoo",
     "ok_asyncio",
     "ok_groups",
+    "ok_task_threads",
     "ok_threads",
 )
 OF_THREADS = {"threads", "threads_of_the_zoo", "ok_threads"}

@@ -28,7 +28,10 @@ def deadlock_words(issue: Deadlock) -> str:
     more = ", ..." if len(issue.cycle) > 4 else ""
     if issue.is_lost:
         return f"{count_of(len(issue.cycle), 'task')} wait for what nothing can reach any more: {names}{more}"
-    return f"{count_of(len(issue.cycle), 'task')} wait for each other: {names}{more}"
+    threads = sum(wait.is_thread for wait in issue.cycle)
+    counts = ((len(issue.cycle) - threads, "task"), (threads, "thread"))
+    who = " and ".join(count_of(count, one) for count, one in counts if count)
+    return f"{who} wait for each other: {names}{more}"
 
 
 def leak_words(issue: LockLeak) -> str:
@@ -40,7 +43,8 @@ def leak_words(issue: LockLeak) -> str:
 def wait_words(wait: TaskWait) -> str:
     """`pay holds Lock 'a' and waits for Lock 'b'`."""
     holds = f"holds {printable(wait.holds, _NAME_MAX)} and " if wait.holds else ""
-    return f"{printable(wait.task, _NAME_MAX)} {holds}waits for {printable(wait.waits_for, _NAME_MAX)}"
+    name = f"{'the thread ' if wait.is_thread else ''}{printable(wait.task, _NAME_MAX)}"
+    return f"{name} {holds}waits for {printable(wait.waits_for, _NAME_MAX)}"
 
 
 def holder_words(issue: LockLeak) -> str:

@@ -16,12 +16,14 @@ WAITERS_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskWait:
-    """A task that waits."""
+    """A task that waits, or a thread that works for one."""
 
     task: str
     """Its name."""
     waits_for: str
-    """`Lock 'Bank.accounts'`, `the task Task-7`, `an item in Queue 'jobs'`."""
+    """`Lock 'Bank.accounts'`, `the task Task-7`, `the thread asyncio_0`, `an item in Queue 'jobs'`."""
+    is_thread: bool = False
+    """A thread that works for a task, and no task."""
     holds: str | None = None
     """What it holds, for which another one of a cycle waits; None: nothing, or it is waited for as a task."""
     frames: tuple[StackFrame, ...] = ()

@@ -5,34 +5,30 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
-from types import CodeType, FunctionType, GeneratorType, MethodType
+from types import FunctionType, GeneratorType, MethodType
 from typing import Any, TypeAlias
 
-from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local, runs
+from loopcanary.tracers.locks.coroutines import code_in, code_of, coroutines, held, local, runs
 from loopcanary.tracers.locks.lost import lost, main_task
 from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, HANDLES, STARTS, Primitive
 from loopcanary.tracers.locks.tasks import Lost, TaskView
+from loopcanary.tracers.locks.threads import chained
 
 _CONDITION_WAIT = asyncio.Condition.wait.__code__
 _WAIT = asyncio.tasks._wait.__code__  # type: ignore[attr-defined]
 _WAIT_FOR = asyncio.wait_for.__code__
-_SHIELDS_MAX = 20
-"""One inside the other."""
+_NESTED_MAX = 20
+"""Futures of `shield` and `gather`, one inside the other."""
 _Futures: TypeAlias = tuple[asyncio.Future[Any], ...]
 _GATHERING = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]
 
 
-def _code_in(code: CodeType, name: str) -> Iterator[CodeType]:
-    """Of a function that this one makes."""
-    return (one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name)
-
-
-_SHIELD = next(_code_in(asyncio.shield.__code__, "_outer_done_callback"), None)
+_SHIELD = next(code_in(asyncio.shield.__code__, "_outer_done_callback"), None)
 _ITERATOR = getattr(asyncio.tasks, "_AsCompletedIterator", None)
 _NEXT_COMPLETED = (
-    (*_code_in(asyncio.as_completed.__code__, "_wait_for_one"),)
+    (*code_in(asyncio.as_completed.__code__, "_wait_for_one"),)
     if _ITERATOR is None
     else (_ITERATOR._wait_for_one.__code__,)
 )
@@ -131,23 +127,15 @@ def _waits(task: asyncio.Task[Any], chain: list[Any]) -> tuple[Primitive | None,
     return None, _behind(getattr(task, "_fut_waiter", None)), ()
 
 
-def _behind(future: Any) -> _Futures:
-    """The tasks whose ends would end it."""
-    for _ in range(_SHIELDS_MAX):
-        if isinstance(future, _GATHERING):
-            return _open(future._children)
-        if isinstance(future, asyncio.Task):
-            return _open((future,))
-        future = _shielded(future)
-    return ()
-
-
-def _shielded(future: Any) -> Any:
-    """What `asyncio.shield` gave this future for: its callback knows that. None: it did not."""
-    for callback, _ in getattr(future, "_callbacks", None) or ():
-        if type(callback) is FunctionType and callback.__code__ is _SHIELD:
-            return (callback.__closure__ or ())[_SHIELD.co_freevars.index("inner")].cell_contents
-    return None
+def _behind(future: Any, depth: int = _NESTED_MAX) -> _Futures:
+    """The tasks whose ends would end it; or itself: a thread may be at work for it."""
+    if not isinstance(future, asyncio.Future) or future.done() or not depth:
+        return ()
+    if isinstance(future, _GATHERING):
+        return tuple(one for child in future._children for one in _behind(child, depth - 1))
+    # `asyncio.shield` gave a future for another one, which its callback knows.
+    inner = chained((one for one, _ in getattr(future, "_callbacks", None) or ()), _SHIELD, "inner")
+    return (future,) if inner is None else _behind(inner, depth - 1)
 
 
 def _to_complete(waits: Any, chain: list[Any]) -> Any:

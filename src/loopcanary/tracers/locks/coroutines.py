@@ -196,6 +196,11 @@ def _generator_of(manager: Any) -> Any:
     return own.get("gen") if own else None
 
 
+def code_in(code: CodeType, name: str) -> Iterator[CodeType]:
+    """Of a function that this one makes."""
+    return (one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name)
+
+
 def code_of(one: Any) -> CodeType | None:
     """Of a coroutine or generator."""
     kind = type(one)

@@ -13,12 +13,16 @@ from loopcanary.tracers.locks.asyncio_tasks import view_of
 from loopcanary.tracers.locks.coroutines import frames
 from loopcanary.tracers.locks.primitives import ACQUIRES, Primitive, inside, is_plumbing
 from loopcanary.tracers.locks.tasks import Lost, TaskView
+from loopcanary.tracers.locks.threads import WaitingThread, places_of
 from loopcanary.tracers.locks.watch import Cycle, Leak
 from loopcanary.tracers.places import Owns, frames_of
 
 _FRAMES_MAX = 20
 _IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
 _OUTSIDE = "Wait for the task when the lock has been released: it needs the lock to end"
+_OUTSIDE_THREAD = (
+    "Wait for the thread when the lock has been released: what it asks of the loop needs the lock"
+)
 _WAITED_FOR = "A task that is waited for must not wait for the one that waits"
 _BLOCK = "Use `async with`: it releases also where the code between raises, is cancelled or returns"
 _LOST = "See to it that the task that should end the wait does so, also when it fails"
@@ -37,6 +41,7 @@ def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns) -> Deadloc
                 task=view.name,
                 waits_for=_waited(view, after),
                 holds=None if before.lock is None else lock_words(before.lock, [before, view]),
+                is_thread=isinstance(view.task, WaitingThread),
                 frames=stack(view, owns),
             )
         )
@@ -55,7 +60,8 @@ def _advice(cycle: Sequence[TaskView]) -> str:
     if not for_locks:
         return _WAITED_FOR
     if for_locks < len(cycle):
-        return _OUTSIDE
+        has_thread = any(isinstance(view.task, WaitingThread) for view in cycle)
+        return _OUTSIDE_THREAD if has_thread else _OUTSIDE
     return _TWICE if len(cycle) == 1 else _IN_TURN
 
 
@@ -110,7 +116,8 @@ def lock_leak(leak: Leak, began_wall_ns: int, loop: str, owns: Owns) -> LockLeak
 def _waited(view: TaskView, after: TaskView) -> str:
     if view.lock is not None:
         return lock_words(view.lock, [view, after])
-    return "itself" if after is view else f"the task {after.name}"
+    what = "thread" if isinstance(after.task, WaitingThread) else "task"
+    return "itself" if after is view else f"the {what} {after.name}"
 
 
 def lock_words(lock: Primitive, views: Iterable[TaskView]) -> str:
@@ -136,7 +143,9 @@ def _name_in(frame: FrameType, lock: Primitive) -> str | None:
 
 
 def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
-    """Where the task waits, without what its library does there."""
+    """Where the task or the thread waits, without what its library does there."""
+    if isinstance(view.task, WaitingThread):
+        return tuple(_stack(places_of(view.task), owns))
     return tuple(_stack(((frame.f_code, frame.f_lineno or 0) for frame in frames(view.coroutine)), owns))
 
 

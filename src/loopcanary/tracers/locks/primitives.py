@@ -40,6 +40,10 @@ STARTS: set[CodeType] = set()
 """The code that waits until a group's new task says that it has started."""
 HANDLES: set[CodeType] = set()
 """The code of anyio's TaskHandle that waits for its task."""
+THREAD_WAITS: dict[CodeType, str] = {}
+"""The code in which a thread waits, and the local that is what for."""
+THREAD_WORKS: dict[CodeType, str] = {}
+"""The code in which a thread works, and the local that is what for: a Future for which a task waits."""
 _PRIMITIVES: list[type[Any]] = [asyncio.Lock, asyncio.Semaphore]
 FOLDERS: list[str] = [asyncio.__file__.rpartition("__init__")[0]]
 """Where that code lies, and what is around it."""
@@ -74,6 +78,7 @@ def know_anyio(backend: Any) -> bool:
         ACQUIRES.update(kind.acquire.__code__ for kind in (backend.Lock, backend.Semaphore))
         GROUP_EXITS.add(backend.TaskGroup.__aexit__.__code__)
         STARTS.add(backend.TaskGroup.start.__code__)
+        THREAD_WORKS[backend.WorkerThread.run.__code__] = "future"
         know_handles()
         _PRIMITIVES.extend(_anyio.all)
         FOLDERS.append(backend.__file__.rpartition("_backends")[0])

@@ -11,12 +11,13 @@ from loopcanary.tracers.locks.primitives import Primitive
 
 @dataclass(frozen=True, slots=True)
 class TaskView:
-    """A task of the loop, suspended."""
+    """A task of the loop, suspended. Or a thread that waits."""
 
     task: Any
+    """Of a thread a WaitingThread."""
     name: str
     coroutine: Any
-    """The outermost."""
+    """The outermost; of a thread None."""
     mark: Any
     """Of its wait: the same object while it has not run. None: it is ready to run."""
     lock: Primitive | None

@@ -8,8 +8,15 @@ from contextlib import suppress
 from inspect import unwrap
 from typing import Any
 
-from loopcanary.tracers.locks.coroutines import code_of, coroutines, held, local, runs
-from loopcanary.tracers.locks.primitives import ACQUIRES, HANDLES, Primitive, know_handles
+from loopcanary.tracers.locks.coroutines import code_in, code_of, coroutines, held, local, runs
+from loopcanary.tracers.locks.primitives import (
+    ACQUIRES,
+    HANDLES,
+    THREAD_WAITS,
+    THREAD_WORKS,
+    Primitive,
+    know_handles,
+)
 from loopcanary.tracers.locks.tasks import Lost, TaskView
 
 trio: Any = sys.modules["trio"]
@@ -17,6 +24,11 @@ trio: Any = sys.modules["trio"]
 _CONDITION_WAIT = unwrap(trio.Condition.wait).__code__
 _START = unwrap(trio.Nursery.start).__code__
 _NURSERY_EXIT = unwrap(trio.Nursery._nested_child_finished).__code__
+_IN_THREAD = unwrap(trio.to_thread.run_sync).__code__
+_TO_TRIO = getattr(sys.modules.get("trio._threads"), "_send_message_to_trio", None)  # from 0.23 on
+if _TO_TRIO is not None:
+    THREAD_WAITS[_TO_TRIO.__code__] = "message_to_trio"
+    THREAD_WORKS.update(dict.fromkeys(code_in(_IN_THREAD, "worker_fn"), "task_register"))
 
 
 def root() -> Any:
@@ -104,6 +116,8 @@ def _waits(
             tasks, keys = tuple(nursery.child_tasks), (nursery, nursery.cancel_scope)
             if nursery._pending_starts:
                 tasks += tuple(new for each in others() for new in _to_start(each, nursery))
+        elif code is _IN_THREAD and local(one, "msg_from_thread") is None:  # it runs nothing for the thread
+            return None, (local(one, "task_register"),), ()
         elif code in HANDLES:
             handle = local(one, "self")
             return None, tuple(each for each in others() if runs(each.coro, handle)), ()

@@ -18,6 +18,7 @@ from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, s
 from loopcanary.tracers.locks.hooks import Acquisition
 from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owners
 from loopcanary.tracers.locks.tasks import LoopTasks, Lost, TaskView, ours
+from loopcanary.tracers.locks.threads import WaitingThread, add_threads
 
 EVERY_S = 1.0
 SUSPECT_NS = 3_000_000_000
@@ -50,7 +51,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Tasks of which each waits for the next."""
+    """Tasks, and threads that work for tasks, of which each waits for the next."""
 
     views: tuple[TaskView, ...]
     waiting: int
@@ -215,6 +216,7 @@ class LoopWatch:
         for task in self.tasks.all():
             views[id(task)] = self.tasks.view(task)
             yield
+        yield from add_threads(views)
         return views
 
     def _examined(self, suspects: list[Queue]) -> Iterator[None]:
@@ -255,8 +257,9 @@ class LoopWatch:
                 self._told.update({id(one.mark): one.mark for one in members})
                 locks = {id(one.lock) for one in members}
                 since = [one.since_ns for one in suspects if id(one.lock()) in locks]
-                waited_ns = self.now_ns() - min(since, default=self.now_ns() if suspects else since_ns)
-                waiting = len(waits) - len(members)
+                now_ns = self.now_ns()
+                waited_ns = now_ns - min(since, default=now_ns if suspects else since_ns)
+                waiting = sum(one not in cycle and not _is_thread(views[one]) for one in waits)
                 self.found.cycle(self.tasks.kind, Cycle(members, waiting, waited_ns))
 
     def _is_told(self, one: object) -> bool:
@@ -265,7 +268,9 @@ class LoopWatch:
 
     def _is_unchanged(self, view: TaskView) -> bool:
         """It has not run since it was looked at."""
-        return view.mark is not None and view.mark is self.tasks.mark(view.task)
+        task = view.task
+        mark = task.mark() if _is_thread(view) else self.tasks.mark(task)
+        return view.mark is not None and view.mark is mark
 
     def _is_passed_on_later(self, wait: TaskView, others: list[TaskView]) -> bool:
         """Whether a timer, or the end of another task, may give back a permit."""
@@ -313,6 +318,10 @@ class LoopWatch:
             order = {id(mark): place for place, mark in enumerate(in_line(lock))}
             waiters = tuple(sorted(waiters, key=lambda view: order.get(id(view.mark), len(order))))
             self.found.leak(self.tasks.kind, Leak(lock, note, not alive, waiters, waited_ns))
+
+
+def _is_thread(view: TaskView) -> bool:
+    return isinstance(view.task, WaitingThread)
 
 
 def _may_pass_on(other: TaskView, lock: Primitive, *, is_held: bool) -> bool:
