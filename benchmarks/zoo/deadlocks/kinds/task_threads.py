@@ -1,5 +1,7 @@
 """Deadlocks of tasks and the threads that work for them: a thread asks the loop for what needs its
-task, or its lock. Those named `anyio` on asyncio, or with `on_trio` on trio; those named `trio` on trio itself.
+task, or its lock.
+
+Those named `anyio` run on asyncio, or with `on_trio` on trio; those named `trio` on trio itself.
 """
 
 from __future__ import annotations
