@@ -291,7 +291,7 @@ def test_every_part_is_on_the_map(tree: Path):
 
 C_FILES = sorted((TREE / "native").rglob("*.[ch]"))
 # One contract, field by field: docs/internals/flight-format.md and its readers have it in one place, too.
-LONG_C_FILES = {"core/flight/flight_format.h": 619}
+LONG_C_FILES = {"core/flight/flight_format.h": 620}
 
 
 def test_the_core_sees_nothing_of_python():

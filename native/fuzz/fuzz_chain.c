@@ -85,7 +85,7 @@ static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame
         source->locks.types[type] = at.code_type;
         const lc_lock_question question = {made_up_at(MADE_UP_THREAD), MADE_UP_UNITS, made_up_at(MADE_UP_THREAD), true, true};
         seam->lock(seam, &question, &lock);
-        LC_FUZZ_HOLDS(lock.kind <= LC_LOCK_THREAD && lock.proof <= LC_PROOF_WITH);
+        LC_FUZZ_HOLDS(lock.kind <= LC_LOCK_SHARED_SEMAPHORE && lock.proof <= LC_PROOF_WITH);
         LC_FUZZ_HOLDS((lock.proof == LC_PROOF_NONE) == (lock.holder_thread_state == 0));
         LC_FUZZ_HOLDS(lock.module.length <= LC_STRING_MAX);
     }

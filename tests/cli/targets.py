@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,31 @@ def holding(lock):
     with lock:
         yield
 {DEADLOCK.replace("with a:", "with holding(a):")}
+"""
+
+DEADLOCK_OF_PROCESS_LOCKS = "import multiprocessing" + re.sub(
+    r"threading\.(R?Lock)", r"multiprocessing.\1", DEADLOCK
+)
+
+DEADLOCK_WITH_THE_GIL_HELD = f"""
+{DEADLOCK_OF_PROCESS_LOCKS.replace("threads[0].join()", "time.sleep(0.2)")}
+re.match(r"(a+)+$", "a" * 64 + "b")
+"""
+
+LOCK_OF_A_CHILD = """
+import multiprocessing
+lock = multiprocessing.get_context("fork").Lock()
+reading, writing = os.pipe()
+if os.fork() == 0:
+    with lock:
+        os.write(writing, b"1")
+        parent = os.getppid()
+        while os.getppid() == parent:
+            time.sleep(0.2)
+    os._exit(0)
+os.read(reading, 1)
+ready()
+lock.acquire()
 """
 
 CIRCLE_WITH_A_TIMEOUT = DEADLOCK.replace("with b:\n            pass", "b.acquire(timeout=3600)")

@@ -114,6 +114,40 @@ def test_two_threads_that_wait_for_each_other_are_a_deadlock(tmp_path: Path, tex
         check_deadlock(targets.until(lambda: deadlocked(program.pid)))
 
 
+def check_deadlock_of_processes(sight: ProcessSight) -> None:
+    by_function = {name: thread for thread in sight.threads for name in functions(thread)}
+    first, second = by_function["first"], by_function["second"]
+    [circle] = deadlocks(sight.threads)
+    assert set(circle) == {first.tid, second.tid}
+    views = [thread.lock.view for thread in (first, second) if thread.lock is not None]
+    assert [(view.kind, view.proof) for view in views] == [
+        ("multiprocessing.RLock", LockProof.OWNER),
+        ("multiprocessing.Lock", LockProof.WITH),
+    ]
+    assert words(first, sight).startswith("waits for a multiprocessing.RLock that thread")
+
+
+def test_locks_of_multiprocessing_are_in_a_deadlock(tmp_path: Path):
+    with targets.running(targets.DEADLOCK_OF_PROCESS_LOCKS, tmp_path) as program:
+        check_deadlock_of_processes(targets.until(lambda: deadlocked(program.pid)))
+
+
+def test_a_deadlock_is_seen_while_a_thread_holds_the_gil(tmp_path: Path):
+    def held(pid: int) -> ProcessSight | None:
+        sight = seen(pid)
+        return sight if deadlocks(sight.threads) and main_of(sight).holds_gil else None
+
+    with targets.running(targets.DEADLOCK_WITH_THE_GIL_HELD, tmp_path) as program:
+        check_deadlock_of_processes(targets.until(lambda: held(program.pid)))
+
+
+def test_a_lock_that_another_process_holds_has_no_holder_here(tmp_path: Path):
+    with targets.running(targets.LOCK_OF_A_CHILD, tmp_path) as program:
+        sight = targets.until(lambda: sleeping_in(program.pid, "futex"))
+    said = "waits for a multiprocessing.Lock; its holder is not known: it may be another process"
+    assert words(main_of(sight), sight) == said
+
+
 def circling(pid: int) -> ProcessSight | None:
     """Stack and lock of a thread are read one after the other: both are of the circle."""
     sight = seen(pid)
@@ -211,6 +245,8 @@ def other(request: pytest.FixtureRequest) -> str:
 def test_another_version_is_read_by_this_one(tmp_path: Path, other: str):
     with targets.running(targets.DEADLOCK, tmp_path, python=other) as program:
         check_deadlock(targets.until(lambda: deadlocked(program.pid)))
+    with targets.running(targets.DEADLOCK_OF_PROCESS_LOCKS, tmp_path, python=other) as program:
+        check_deadlock_of_processes(targets.until(lambda: deadlocked(program.pid)))
     with targets.running(targets.REGEX, tmp_path, python=other) as program:
         sight = targets.until(lambda: in_regex(program.pid))
     assert functions(main_of(sight))[1:] == ["handle", "<module>"]
@@ -581,3 +617,18 @@ def thread(tid: int, waits_for: int | None = None) -> ThreadSight:
 def test_circles_of_waiting_threads(waits: dict[int, int | None], expected: list[set[int]]):
     found = deadlocks([thread(tid, holder) for tid, holder in waits.items()])
     assert [set(circle) for circle in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "proof", "is_deadlock"),
+    [
+        ("multiprocessing.Lock", LockProof.WITH, True),
+        ("multiprocessing.Lock", LockProof.OWNER, False),
+        ("multiprocessing.RLock", LockProof.OWNER, True),
+    ],
+)
+def test_a_lock_that_another_process_may_release_is_in_no_circle(
+    kind: str, proof: LockProof, is_deadlock: bool
+):
+    held = WaitedLock(view=LockView(kind=kind, proof=proof), holder_tid=1)
+    assert bool(deadlocks([thread(1, 2), replace(thread(2), lock=held)])) == is_deadlock

@@ -388,6 +388,19 @@ KNOWN = [
         f"Hold the lock for less in `rank` (app.py:11): do the slow part before or after. {WAIT}",
     ),
     Known(
+        "a lock of processes that a thread of this one holds",
+        ("/multiprocessing/synchronize.py:__enter__", "with self._lock, orders"),
+        held("multiprocessing.RLock", LockProof.OWNER, "sorted(rows)"),
+        f"Hold the lock for less in `rank` (app.py:11): do the slow part before or after. {WAIT}",
+    ),
+    Known(
+        "a lock of processes that another one holds",
+        ("/multiprocessing/synchronize.py:__enter__", "with self._lock, orders"),
+        {**WAITS, "lock": LockView(kind="multiprocessing.Lock", proof=LockProof.NONE)},
+        "Wait for the other process on a thread, with `await asyncio.to_thread(...)` of a function that "
+        "takes the lock and releases it.",
+    ),
+    Known(
         "another thread holds the GIL",
         ("json.dumps(self.rows)",),
         {

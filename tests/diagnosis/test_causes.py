@@ -1073,6 +1073,30 @@ def test_a_holder_that_is_not_proven_is_not_named():
     assert "The holder is not known." in stall.evidence
 
 
+def test_a_lock_of_processes_names_who_acquired_it_last():
+    stall = locked(LockProof.OWNER, kind="multiprocessing.Lock")
+    assert stall.title == "waiting for multiprocessing.Lock held by worker-1 in flush (jobs.py:12)"
+    last = "Of this process's threads it acquired the lock last. Another process may have released it since."
+    assert last in stall.evidence
+    assert (
+        "The lock itself names its owner." in locked(LockProof.OWNER, kind="multiprocessing.RLock").evidence
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("multiprocessing.Lock", "another process, or one that died without releasing it"),
+        ("multiprocessing.RLock", "another process, or one that died without releasing it"),
+        ("multiprocessing.Semaphore", "A semaphore has no one holder"),
+    ],
+)
+def test_a_lock_of_processes_may_be_held_by_another_one(kind, told):
+    stall = locked(LockProof.NONE, kind=kind)
+    assert stall.holders == ()
+    assert any(told in line for line in stall.evidence)
+
+
 CONDITION = """\
 class Condition:
     def wait(self):
@@ -1104,7 +1128,7 @@ def test_a_wait_to_be_woken_has_no_holder(call, told):
 def test_a_thread_that_waits_for_itself_is_a_deadlock():
     stall = locked(LockProof.WITH, tid=70)
     assert "It is held by this very thread: a deadlock with itself." in stall.evidence
-    assert "threading.RLock" in stall.advice
+    assert "use an `RLock`" in stall.advice
 
 
 # ---- imports ----------------------------------------------------------------------------------------

@@ -62,6 +62,9 @@ STORIES = [
     ),
     Story("self.queue.get()", "lock", "`asyncio.Queue`", "/threading.py:wait /queue.py:get"),
     Story("pool.map(work, items)", "lock", "run_in_executor(process_pool", "/multiprocessing/pool.py:map"),
+    Story(
+        "self.use()", "lock", "takes the lock and releases it", "/multiprocessing/synchronize.py:__enter__"
+    ),
     Story("worker.join()", "lock", "asyncio.to_thread(thread.join)", "/threading.py:join"),
     Story("fcntl.flock(file, fcntl.LOCK_EX)", "flock", "file's lock"),
     Story("with_lock(path)", "sleep", "file's lock", "filelock/_api.py:acquire"),

@@ -381,13 +381,14 @@ typedef enum {
     LC_LOCK_RECURSIVE = 2, /* _thread.RLock */
     LC_LOCK_MODULE = 3,    /* the import lock of a module, whose name is the target's text */
     LC_LOCK_THREAD = 4,    /* the end of a thread */
-    LC_LOCK_FUTURE = 5     /* the result of a Future; in a circle only, its `holder` is the thread that it comes from */
+    LC_LOCK_FUTURE = 5,    /* the result of a Future; in a circle only, its `holder` is the thread that it comes from */
+    LC_LOCK_SHARED = 6, LC_LOCK_SHARED_RECURSIVE = 7, LC_LOCK_SHARED_SEMAPHORE = 8 /* Lock, RLock... of multiprocessing */
 } lc_lock_kind;
 
 /* How it is known that the thread `holder_tid` holds it. */
 typedef enum {
     LC_PROOF_NONE = 0, /* it is not known */
-    LC_PROOF_OWNER = 1, /* the lock names its owner */
+    LC_PROOF_OWNER = 1, /* the lock names its owner; of LC_LOCK_SHARED, the thread of this process that acquired it last */
     LC_PROOF_WITH = 2   /* the thread is in a `with` block of this lock */
 } lc_lock_proof;
 

@@ -1,6 +1,7 @@
 #include <semaphore.h>
 
 #include "cpython/locks/lock_waited.h"
+#include "cpython/locks/semlock.h"
 #include "cpython/objects/objects.h"
 
 enum {
@@ -97,6 +98,17 @@ static bool by_call(const lc_cpython_source *source, const uint64_t *slots, uint
     return false;
 }
 
+/* ---- between processes: a semaphore, in all versions ------------------------------------------------- */
+
+static bool by_shared_address(lc_cpython_source *source, const uint64_t *slots, uint32_t count, uint64_t futex,
+                              lc_found_lock *found)
+{
+    for (uint32_t i = 0; i < count && found->kind == LC_LOCK_NONE; i++) {
+        found->kind = lc_semlock_behind(source, slots[i], futex, &found->object);
+    }
+    return found->kind != LC_LOCK_NONE;
+}
+
 /* ---- put together ------------------------------------------------------------------------------- */
 
 /* `_ModuleLock.acquire` sleeps on a lock of its own; whose it is, the import says that called it. */
@@ -138,8 +150,13 @@ bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64
     const uint32_t used = lc_frame_stack_used(source, frame, &shape);
     const uint32_t from = by_futex ? 0 : shape.locals;
     const uint32_t count = by_futex ? shape.locals + shape.stack : used;
-    if (!lc_frame_slots_read(source, frame, from, count, slots) ||
-        !(by_futex ? by_address(source, slots, count, futex, found) : by_call(source, slots, count, found))) {
+    if (!lc_frame_slots_read(source, frame, from, count, slots)) {
+        return false;
+    }
+    if (by_shared_address(source, slots, count, futex, found)) {
+        return true;
+    }
+    if (!(by_futex ? by_address(source, slots, count, futex, found) : by_call(source, slots, count, found))) {
         return false;
     }
     if (found->kind == LC_LOCK_PLAIN && lc_is_bootstrap(source, &shape, "_ModuleLock.acquire")) {

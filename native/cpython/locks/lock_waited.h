@@ -13,7 +13,8 @@ typedef struct {
 /* The lock whose acquire the thread sleeps in; false: none that is known. */
 bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64_t futex, lc_found_lock *found);
 
-/* Up to 3.13: whether this futex lies in the lock (no handle of a thread). */
+/* Up to 3.13: whether this futex lies in the lock (no handle of a thread). It may be a SemLock, whose semaphore is at the same
+ * place. */
 bool lc_sleeps_in_lock(const lc_cpython_source *source, uint64_t lock, uint64_t futex);
 
 #endif

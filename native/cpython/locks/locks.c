@@ -5,6 +5,7 @@
 #include "cpython/gil/threads.h"
 #include "cpython/locks/futures.h"
 #include "cpython/locks/lock_waited.h"
+#include "cpython/locks/semlock.h"
 #include "cpython/locks/with_blocks.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
@@ -91,20 +92,27 @@ static proving_frame frame_at(const lc_chain *chain, uint32_t i)
     return found;
 }
 
+static bool is_recursive(lc_lock_kind kind) { return kind == LC_LOCK_RECURSIVE || kind == LC_LOCK_SHARED_RECURSIVE; }
+
+static int type_of(lc_lock_kind kind)
+{
+    return lc_is_semlock(kind) ? LC_TYPE_SEMLOCK : kind == LC_LOCK_RECURSIVE ? LC_TYPE_RLOCK : LC_TYPE_LOCK;
+}
+
 /* The frame that proves it; of an RLock, which may be taken again in inner blocks, the outermost. */
 static proving_frame proof(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
                            uint32_t *frame_budget)
 {
     const lc_chain *chain = lc_chain_of_thread(source, thread_state, FRAMES_EACH);
-    const int type = lock->kind == LC_LOCK_RECURSIVE ? LC_TYPE_RLOCK : LC_TYPE_LOCK;
     proving_frame found = {0};
     for (uint32_t i = 0; chain != NULL && i < chain->count && *frame_budget > 0; i++) {
         if (chain->frames[i].shim) {
             continue;
         }
         (*frame_budget)--;
-        const bool holds = lock->kind == LC_LOCK_MODULE ? loads_module(source, chain, i, lock->module)
-                                                        : lc_is_in_with(source, &chain->frames[i], lock->object, type);
+        const bool holds = lock->kind == LC_LOCK_MODULE
+                               ? loads_module(source, chain, i, lock->module)
+                               : lc_is_in_with(source, &chain->frames[i], lock->object, type_of(lock->kind));
         if (!holds) {
             continue;
         }
@@ -112,7 +120,7 @@ static proving_frame proof(lc_cpython_source *source, const lc_found_lock *lock,
             return (proving_frame){0};
         }
         found = frame_at(chain, i);
-        if (lock->kind != LC_LOCK_RECURSIVE) {
+        if (!is_recursive(lock->kind)) {
             break;
         }
     }
@@ -151,10 +159,20 @@ static bool ends_by(const lc_cpython_source *source, uint64_t thread_state, uint
 
 typedef struct {
     const lc_found_lock *lock;
+    uint64_t waiting; /* thread state */
     uint64_t owner; /* ident of the thread that owns it by the lock's own word, 0 none */
     uint32_t frame_budget;
     uint8_t frame; /* of the last proof, as in lc_lock_view */
 } search;
+
+/* Of the thread that a Lock between processes names. One that waits for the lock that it took itself may do so until another
+ * process releases it: then the lock is a signal, and nobody's. */
+static lc_lock_proof shared_proof(lc_cpython_source *source, search *s, uint64_t thread_state)
+{
+    const proving_frame found = proving(source, s->lock, thread_state, &s->frame_budget);
+    s->frame = found.number;
+    return found.address != 0 ? LC_PROOF_WITH : thread_state != s->waiting ? LC_PROOF_OWNER : LC_PROOF_NONE;
+}
 
 static lc_lock_proof proof_of(lc_cpython_source *source, search *s, uint64_t thread_state)
 {
@@ -162,8 +180,11 @@ static lc_lock_proof proof_of(lc_cpython_source *source, search *s, uint64_t thr
     if (s->owner != 0 && ident_of(source, thread_state) != s->owner) {
         return LC_PROOF_NONE;
     }
+    if (s->owner != 0 && s->lock->kind == LC_LOCK_SHARED) {
+        return shared_proof(source, s, thread_state);
+    }
     if (s->owner != 0) {
-        if (s->lock->kind == LC_LOCK_RECURSIVE) {
+        if (is_recursive(s->lock->kind)) {
             s->frame = proving(source, s->lock, thread_state, &s->frame_budget).number;
         }
         return LC_PROOF_OWNER;
@@ -217,6 +238,9 @@ static void search_all(lc_cpython_source *source, uint64_t waiting, search *s, l
 static uint64_t owner_of(const lc_cpython_source *source, const lc_found_lock *lock)
 {
     const lc_layout *l = &source->layout;
+    if (lc_is_semlock(lock->kind)) {
+        return lc_semlock_owner(source, lock->object, lock->kind);
+    }
     if (lock->kind == LC_LOCK_RECURSIVE) {
         return lc_word_at(source, lock->object + l->rlock_owner);
     }
@@ -278,7 +302,10 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
     if (lock.kind == LC_LOCK_MODULE) {
         name_module(source, lock.module, out);
     }
-    search s = {.lock = &lock, .owner = owner_of(source, &lock), .frame_budget = LC_LOCK_FRAMES_MAX};
+    search s = {.lock = &lock,
+                .waiting = question->thread_state,
+                .owner = owner_of(source, &lock),
+                .frame_budget = LC_LOCK_FRAMES_MAX};
     if (question->known_holder != 0) {
         const lc_lock_proof proof = proof_of(source, &s, question->known_holder);
         take(source, &s, question->known_holder, proof, out);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cpython/locks/semlock.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 
@@ -15,6 +16,31 @@ static bool is_bound_exit(const lc_cpython_source *source, uint64_t object, uint
     return lc_type_at(source, object) == source->at.cfunction_type &&
            lc_word_at(source, object + l->cfunction_self) == lock &&
            lc_word_at(source, object + l->cfunction_def) == definition;
+}
+
+/* The exit of a SemLock is written in Python. */
+static bool is_semlock_exit(lc_cpython_source *source, const uint64_t *slots, uint32_t i, uint64_t lock)
+{
+    const lc_layout *l = &source->layout;
+    if (l->with_words != 1) {
+        return i > 0 && lc_semlock_is_exit(source, slots[i - 1], slots[i], lock);
+    }
+    return lc_type_at(source, slots[i]) == source->at.method_type &&
+           lc_semlock_is_exit(source, lc_word_at(source, slots[i] + l->method_function),
+                              lc_word_at(source, slots[i] + l->method_self), lock);
+}
+
+/* Slot i, with the one before it, is what the `with` block of the lock will call. */
+static bool is_exit(lc_cpython_source *source, const uint64_t *slots, uint32_t i, uint64_t lock, int type)
+{
+    const lc_lock_facts *facts = &source->locks;
+    if (type == LC_TYPE_SEMLOCK) {
+        return is_semlock_exit(source, slots, i, lock);
+    }
+    if (source->layout.with_words == 1) {
+        return is_bound_exit(source, slots[i], lock, facts->exit_definitions[type]);
+    }
+    return i > 0 && slots[i] == lock && slots[i - 1] == facts->exit_descriptors[type];
 }
 
 /* The type's name is read once: it lives as long as contextlib does. */
@@ -47,7 +73,6 @@ bool lc_manager_frame(lc_cpython_source *source, uint64_t slot, lc_raw_frame *ou
 
 static bool is_in_with(lc_cpython_source *source, const lc_raw_frame *frame, uint64_t lock, int type, uint32_t deep)
 {
-    const lc_lock_facts *facts = &source->locks;
     lc_frame_shape shape;
     uint64_t slots[LC_FRAME_SLOTS_MAX];
     if (!lc_frame_shape_read(source, frame, &shape)) {
@@ -59,9 +84,7 @@ static bool is_in_with(lc_cpython_source *source, const lc_raw_frame *frame, uin
     }
     for (uint32_t i = 0; i < kept; i++) {
         lc_raw_frame inside;
-        if (source->layout.with_words == 1
-                ? is_bound_exit(source, slots[i], lock, facts->exit_definitions[type])
-                : i > 0 && slots[i] == lock && slots[i - 1] == facts->exit_descriptors[type]) {
+        if (is_exit(source, slots, i, lock, type)) {
             return true;
         }
         if (deep > 0 && lc_manager_frame(source, slots[i], &inside) &&

@@ -9,7 +9,7 @@
 /* Whether the frame is in a `with` block of this lock: its own, or that of a generator which contextlib has made the context
  * manager of one of its blocks.
  *
- * `type`: LC_TYPE_LOCK or LC_TYPE_RLOCK. */
+ * `type`: LC_TYPE_LOCK, LC_TYPE_RLOCK or LC_TYPE_SEMLOCK. */
 bool lc_is_in_with(lc_cpython_source *source, const lc_raw_frame *frame, uint64_t lock, int type);
 
 /* The frame of the generator behind a slot of the value stack: contextlib's manager, or its __exit__, bound. False: the slot

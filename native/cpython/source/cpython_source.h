@@ -60,11 +60,12 @@ typedef struct {
 } lc_trio_facts;
 
 /* What lc_locks_learn found out. */
-enum { LC_TYPE_LOCK, LC_TYPE_RLOCK, LC_TYPE_HANDLE, LC_TYPE_REFERENCE, LC_LOCK_TYPES };
+enum { LC_TYPE_LOCK, LC_TYPE_RLOCK, LC_TYPE_HANDLE, LC_TYPE_REFERENCE, LC_TYPE_SEMLOCK, LC_LOCK_TYPES };
 
 typedef struct {
     bool learned; /* under the GIL, before the watchdog runs */
-    uint64_t types[LC_LOCK_TYPES];            /* _thread.lock, RLock, _ThreadHandle (3.13+, else 0), weakref.ref */
+    /* _thread.lock, RLock, _ThreadHandle (3.13+, else 0), weakref.ref; SemLock once one was seen, by the watchdog's thread */
+    uint64_t types[LC_LOCK_TYPES];
     uint64_t exit_descriptors[LC_TYPE_HANDLE]; /* __exit__ of locks and RLocks: the method descriptor... */
     uint64_t exit_definitions[LC_TYPE_HANDLE]; /* ...and the PyMethodDef that bound methods refer to */
     uint64_t descriptor_type;

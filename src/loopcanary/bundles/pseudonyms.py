@@ -26,6 +26,7 @@ _PART = re.compile(r"[A-Za-z_]\w*|<\w+>")
 _SYNTHETIC = re.compile(r"<(?:module|lambda|locals|listcomp|dictcomp|setcomp|genexpr)>")
 _GIVEN_BY_PYTHON = re.compile(
     r"MainThread|(?:Thread|Dummy|Task)-[0-9]+|ThreadPoolExecutor-[0-9]+_[0-9]+|asyncio_[0-9]+|lock|RLock"
+    r"|multiprocessing\.(?:Lock|RLock|Semaphore)"
 )
 _STDLIB_FILE = re.compile(r".*[/\\]python3\.[0-9]+[/\\](?P<inside>[\w./\\]+\.py)")
 _FROZEN = re.compile(r"<frozen (?P<module>[\w.]+)>")

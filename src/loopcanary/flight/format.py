@@ -164,6 +164,7 @@ class LockKind(IntEnum):
     MODULE = 3
     THREAD = 4
     FUTURE = 5
+    SHARED, SHARED_RECURSIVE, SHARED_SEMAPHORE = 6, 7, 8
 
 
 class ProofCode(IntEnum):
@@ -246,8 +247,7 @@ class Layout:
 def _fields(lines: str) -> Iterator[tuple[str, str]]:
     for line in lines.splitlines():
         code, *names = line.split() or [""]
-        for name in names:
-            yield code, name
+        yield from ((code, name) for name in names)
 
 
 SECTION = Layout("lc_section", "Q offset stride count used")

@@ -8,7 +8,14 @@ from typing import Final
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import LockKind
 from loopcanary.model import LockProof, LockView, Target, TargetKind
-from loopcanary.model.waiting import FUTURE, IMPORT_LOCK, THREAD_END
+from loopcanary.model.waiting import (
+    FUTURE,
+    IMPORT_LOCK,
+    SHARED_LOCK,
+    SHARED_RLOCK,
+    SHARED_SEMAPHORE,
+    THREAD_END,
+)
 
 _TARGETS: Final = {
     layout.TargetCode.FILE: TargetKind.FILE,
@@ -24,6 +31,9 @@ _LOCKS: Final = {
     LockKind.MODULE: IMPORT_LOCK,
     LockKind.THREAD: THREAD_END,
     LockKind.FUTURE: FUTURE,
+    LockKind.SHARED: SHARED_LOCK,
+    LockKind.SHARED_RECURSIVE: SHARED_RLOCK,
+    LockKind.SHARED_SEMAPHORE: SHARED_SEMAPHORE,
 }
 _PROOFS: Final = {layout.ProofCode.OWNER: LockProof.OWNER, layout.ProofCode.WITH: LockProof.WITH}
 

@@ -75,6 +75,14 @@ FUTURE = "Future"
 """The `kind`, in a circle of threads, of a wait for a result; its holder is the thread that it comes from."""
 
 
+SHARED_LOCK = "multiprocessing.Lock"
+"""The `kind` of a lock between processes, any of which may release it. By `OWNER` its holder is the thread of
+this process that acquired it last."""
+SHARED_RLOCK = "multiprocessing.RLock"
+SHARED_SEMAPHORE = "multiprocessing.Semaphore"
+"""It has no one holder. Conditions, events and queues of multiprocessing wait for one, too."""
+
+
 IMPORT_LOCK = "import lock"
 """What the `kind` of a module's lock begins with; ` of <module>` follows where the module is known."""
 
@@ -84,7 +92,7 @@ class LockView:
     """The lock that the sampled thread waits for; its holder is the `holder_tid` of the sample."""
 
     kind: str
-    """Name of its type: `lock`, `RLock`."""
+    """Name of its type: `lock`, `RLock`, `multiprocessing.Lock`."""
     proof: LockProof
     taken_at: int | None = None
     """The holder's frame that took it in a `with`: its number from the outermost, 1, on; None: not known."""

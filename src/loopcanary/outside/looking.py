@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from loopcanary.model.outside import StackReading, ThreadSight, WaitedLock
 from loopcanary.model.stack import Frame, Stack
-from loopcanary.model.waiting import LockProof, LockView
+from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof, LockView
 from loopcanary.outside.descriptors import target_of
 from loopcanary.outside.errors import OutsideError
 from loopcanary.outside.interpreter import Interpreter
@@ -18,7 +18,15 @@ from loopcanary.outside.tasks import Task, read_task
 # As native/core/watchdog/frame_source.h and flight_format.h have them.
 _READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackReading.MOVING}
 _GIL_HELD_BY_SELF: Final = 2
-_LOCK_KINDS: Final = {1: "lock", 2: "RLock", 3: "import lock", 4: "end of a thread"}
+_LOCK_KINDS: Final = {
+    1: "lock",
+    2: "RLock",
+    3: "import lock",
+    4: "end of a thread",
+    6: SHARED_LOCK,
+    7: SHARED_RLOCK,
+    8: SHARED_SEMAPHORE,
+}
 _PROOFS: Final = {1: LockProof.OWNER, 2: LockProof.WITH}
 _FUTEX_COMMAND: Final = 127
 _FUTEX_WAITS: Final = (0, 9)

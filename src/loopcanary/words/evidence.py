@@ -65,6 +65,7 @@ EVIDENCE: Mapping[str, str] = {
     "waiters": "{count:#other thread} waited for it, too: {threads:and}.",
     "more": "{count} more",
     "owner-named": "The lock itself names its owner.",
+    "owner-last": "Of this process's threads it acquired the lock last. Another process may have released it since.",
     "owner-with": "The owner is in a `with` block of this lock.",
     "self-deadlock": "It is held by this very thread: a deadlock with itself.",
     "deadlock": "A deadlock: {threads:and} wait for each other.",
@@ -76,6 +77,8 @@ EVIDENCE: Mapping[str, str] = {
     "waits-for-result": "{thread} waits{place: } for a result that has to come from {holder}.",
     "waits-for-end": "{thread} waits{place: } for the end of {holder}.",
     "holder-unknown": "The holder is not known.",
+    "holder-elsewhere": "The holder is not known: it may be another process, or one that died without releasing it.",
+    "semaphore": "A semaphore has no one holder: it waits until a thread or a process releases it.",
     "held-by-none": "No thread holds it: it waits until another one wakes it.",
     "maybe-gil": "Whether it was the GIL could not be read.",
     # disk-io, dns, subprocess, terminals

@@ -5,7 +5,15 @@ from __future__ import annotations
 from loopcanary.model.stall import Cause, Holder, Portion, Stall
 from loopcanary.model.timeline import Doing
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END, Contributor, LockProof, Target, TargetKind
+from loopcanary.model.waiting import (
+    IMPORT_LOCK,
+    SHARED_LOCK,
+    THREAD_END,
+    Contributor,
+    LockProof,
+    Target,
+    TargetKind,
+)
 from loopcanary.words.text import count_of, place, printable
 
 _NAME_MAX = 60
@@ -52,6 +60,8 @@ def proof_words(lock: str, proof: LockProof) -> str:
     """How it is known who holds a lock of this kind: `it is inside a with block of this lock`."""
     if lock.startswith(IMPORT_LOCK) and proof is LockProof.WITH:
         return "it is importing the module"
+    if lock == SHARED_LOCK and proof is LockProof.OWNER:
+        return "of this process's threads it acquired it last"
     return _PROOF_WORDS[proof]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import multiprocessing
 import queue
 import threading
 import time
@@ -150,6 +151,24 @@ async def a_circle_with_a_timeout():
 
     start(send, name="sender")
     take(inbox, outbox)
+
+
+@deadlock(
+    {"MainThread": "multiprocessing.Lock that feeder", "feeder": "multiprocessing.Lock that MainThread"}
+)
+async def locks_of_multiprocessing():
+    """Two arrays that processes share, with a lock each: loop and thread take them in opposite order."""
+    prices, stock = multiprocessing.Lock(), multiprocessing.Lock()
+    start(take, stock, prices, name="feeder")
+    take(prices, stock)
+
+
+@deadlock({"MainThread": "multiprocessing.RLock that sums", "sums": "lock that MainThread"})
+async def a_shared_value_and_a_lock():
+    """A counter that processes share has an RLock of its own, and a thread logs in it."""
+    counter, log = multiprocessing.Value("q"), threading.Lock()
+    start(take, counter.get_lock(), log, name="sums")
+    take(log, counter.get_lock())
 
 
 @deadlock({"MainThread": "lock", "worker": "Queue"}, unseen="a queue of threads is waited for, not a thread")

@@ -28,6 +28,7 @@ static bool gives_up[THREADS]; /* it sleeps with a timeout */
 /* Thread i has the thread state 4096 * (i + 1); its lock is held by thread holders[i], -1 none. */
 static int holders[THREADS];
 static lc_lock_kind kinds[THREADS];
+static lc_lock_proof proofs[THREADS];
 static uint64_t gil_word;
 static bool searched;
 static unsigned questions;
@@ -48,7 +49,7 @@ static void scripted_holder(lc_frame_source *self, const lc_lock_question *quest
     out->object = 64u * (uint64_t)(thread + 1);
     out->module = kinds[thread] == LC_LOCK_MODULE ? (lc_text){"json", 4} : (lc_text){NULL, 0};
     if (holders[thread] >= 0) {
-        out->proof = LC_PROOF_WITH;
+        out->proof = proofs[thread];
         out->holder_thread_state = state_of(holders[thread]);
         out->holder_tid = (uint32_t)tids[holders[thread]];
         out->frame = 2;
@@ -127,6 +128,7 @@ static void begin(int first, int second, int third)
     gil_word = 0;
     for (int i = 0; i < THREADS; i++) {
         kinds[i] = LC_LOCK_PLAIN;
+        proofs[i] = LC_PROOF_WITH;
     }
     lc_slot_writer_begin(&writer, (lc_slot *)slot_bytes);
 }
@@ -238,6 +240,28 @@ TEST(no_thread_waits_for_an_rlock_of_its_own)
 {
     begin(1, 1, -1);
     kinds[1] = LC_LOCK_RECURSIVE;
+    CHECK(!followed() && !followed());
+    begin(1, 1, -1);
+    kinds[1] = LC_LOCK_SHARED_RECURSIVE;
+    CHECK(!followed() && !followed());
+}
+
+TEST(a_lock_of_processes_is_in_a_circle_by_its_block)
+{
+    begin(1, 0, -1);
+    kinds[0] = kinds[1] = LC_LOCK_SHARED;
+    CHECK(!followed() && followed());
+    begin(1, 0, -1);
+    kinds[0] = LC_LOCK_SHARED_RECURSIVE;
+    proofs[0] = LC_PROOF_OWNER;
+    CHECK(!followed() && followed());
+}
+
+TEST(a_lock_that_another_process_may_release_is_in_none)
+{
+    begin(1, 0, -1);
+    kinds[1] = LC_LOCK_SHARED;
+    proofs[1] = LC_PROOF_OWNER;
     CHECK(!followed() && !followed());
 }
 

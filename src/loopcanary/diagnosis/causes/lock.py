@@ -20,7 +20,7 @@ from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import FUTEX_CALLS, LOCK_CALLS, LOCK_COMMANDS
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, GilState, Holder, LockProof
-from loopcanary.model.waiting import THREAD_END
+from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, THREAD_END
 from loopcanary.words.sentences import Sentence, say
 
 WAITING_CALLS = frozenset(
@@ -35,6 +35,12 @@ _FILES = (
     "multiprocessing/pool.py",
 )
 _LOCK_NAME = re.compile(r"lock|mutex|sem|cond|guard|barrier", re.IGNORECASE)
+_NO_HOLDER = {
+    SHARED_LOCK: "holder-elsewhere",
+    SHARED_RLOCK: "holder-elsewhere",
+    SHARED_SEMAPHORE: "semaphore",
+}
+"""What is said where no thread is known to hold a lock of this kind."""
 _PROOFS = {
     LockProof.OWNER: "owner-named",
     LockProof.WITH: "owner-with",
@@ -123,15 +129,23 @@ def _waits_to_be_woken(observation: Observation, seen: WeighedSample) -> bool:
     return last_name(observation.callee(seen)) != "_acquire_restore"
 
 
+def _no_holder(explained: tuple[WeighedSample, ...]) -> str:
+    kinds = {seen.sample.lock.kind for seen in explained if seen.sample.lock is not None}
+    if len(kinds) != 1:
+        return "holder-unknown"
+    return _NO_HOLDER.get(kinds.pop(), "holder-unknown")
+
+
 def _holder_sentences(
     observation: Observation, explained: tuple[WeighedSample, ...], holders: tuple[Holder, ...]
 ) -> Iterator[Sentence]:
     if not holders and any(seen.sample.lock is not None for seen in explained):
         woken = [seen for seen in explained if _waits_to_be_woken(observation, seen)]
-        yield say("held-by-none" if 2 * len(woken) > len(explained) else "holder-unknown")
+        yield say("held-by-none" if 2 * len(woken) > len(explained) else _no_holder(explained))
     if holders:
         yield from holder_sentences(holders)
         if holders[0].proof in _PROOFS and holders[0].lock != THREAD_END:
-            yield say(_PROOFS[holders[0].proof])
+            is_last = holders[0].lock == SHARED_LOCK and holders[0].proof is LockProof.OWNER
+            yield say("owner-last" if is_last else _PROOFS[holders[0].proof])
         if _holds_it_itself(observation, explained):
             yield say("self-deadlock")

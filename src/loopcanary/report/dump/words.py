@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from loopcanary.model.outside import LaneSight, ProcessSight, StackReading, ThreadSight, WaitedLock
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting import LockProof
+from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof
 from loopcanary.words.text import count_of, library_path, printable
 from loopcanary.words.waiting import proof_words, target_words
 
@@ -23,6 +23,15 @@ _LOCK_WORDS = {
     "RLock": "an RLock",
     "import lock": "the import lock",
     "end of a thread": "the end of a thread",
+    SHARED_LOCK: f"a {SHARED_LOCK}",
+    SHARED_RLOCK: f"a {SHARED_RLOCK}",
+    SHARED_SEMAPHORE: f"a {SHARED_SEMAPHORE}",
+}
+_HOLDER_UNKNOWN = {
+    "end of a thread": "",
+    SHARED_LOCK: "; its holder is not known: it may be another process",
+    SHARED_RLOCK: "; its holder is not known: it may be another process",
+    SHARED_SEMAPHORE: "",
 }
 _NAMED_MAX = 6
 
@@ -62,6 +71,8 @@ def _condition(thread: ThreadSight) -> str | None:
     The lock that such a thread sleeps on is the wait's own. That no holder is known says nothing.
     """
     frames = thread.stack.frames if thread.stack is not None else ()
+    if thread.lock is not None and thread.lock.holder_tid is not None:
+        return None  # it has been notified, and waits for the condition's lock
     if thread.syscall not in _FUTEX or not frames or frames[0].qualname != "Condition.wait":
         return None
     caller = frames[1] if len(frames) > 1 and frames[1].qualname == "Condition.wait_for" else frames[0]
@@ -100,9 +111,7 @@ def _waited_for(lock: WaitedLock, threads: Mapping[int, ThreadSight]) -> str:
     if lock.module is not None:
         what = f"the import of {printable(lock.module, _NAME_MAX)}"
     if lock.holder_tid is None:
-        return f"waits for {what}" + (
-            "" if lock.view.kind == "end of a thread" else "; its holder is not known"
-        )
+        return f"waits for {what}" + _HOLDER_UNKNOWN.get(lock.view.kind, "; its holder is not known")
     holder = threads.get(lock.holder_tid)
     who = thread_words(holder) if holder is not None else f"thread {lock.holder_tid}"
     if lock.view.kind == "end of a thread":
@@ -170,13 +179,20 @@ def _gil(threads: Sequence[ThreadSight]) -> Iterator[tuple[str, str]]:
             yield f"GIL{of}", "free"
 
 
+def _is_held(lock: WaitedLock) -> bool:
+    """Whether the thread that is named surely holds it: a lock that it took outside of a `with` block may be
+    released by another process."""
+    is_sure = lock.view.kind != SHARED_LOCK or lock.view.proof is LockProof.WITH
+    return lock.holder_tid is not None and is_sure
+
+
 def deadlocks(threads: Sequence[ThreadSight]) -> list[tuple[int, ...]]:
     """Circles of threads each of which waits, without a timeout, for a lock that the next one holds, or for
     its end."""
     waits_for = {
         thread.tid: thread.lock.holder_tid
         for thread in threads
-        if thread.lock is not None and thread.lock.holder_tid is not None and not thread.lock.has_timeout
+        if thread.lock is not None and _is_held(thread.lock) and not thread.lock.has_timeout
     }
     circles: dict[frozenset[int], tuple[int, ...]] = {}
     for start in waits_for:

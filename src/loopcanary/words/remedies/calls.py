@@ -53,6 +53,7 @@ CALLS: tuple[Remedy, ...] = (
     call("concurrent.futures", Way.HANDOVER, LOCKS, "future.result fut.result f.result *.result future.exception", "concurrent.futures", "Await the future: `await asyncio.wrap_future(future)`."),
     call("queue", Way.HANDOVER, LOCKS, "queue.get queue.put queue.join q.get q.put", "queue", "Use `asyncio.Queue` inside the loop; from a thread, `loop.call_soon_threadsafe`."),
     call("mp-queues", Way.HANDOVER, ANY, "", "multiprocessing.queues multiprocessing.connection", "Wait for the other process with `await loop.run_in_executor(None, queue.get)`."),
+    call("mp-locks", Way.HANDOVER, LOCKS, "", "multiprocessing.synchronize", "Wait for the other process on a thread, with `await asyncio.to_thread(...)` of a function that takes the lock and releases it."),
     call("multiprocessing", Way.HANDOVER, ANY, "process.join proc.join pool.join pool.map pool.starmap pool.apply", "multiprocessing", "Use `await loop.run_in_executor(process_pool, ...)` in place of waiting for the process."),
     call("thread.join", Way.HANDOVER, LOCKS, "thread.join Thread.join worker.join t.join", "", "Wait with `await asyncio.to_thread(thread.join)`, or start the work by `asyncio.to_thread`."),
     call("filelock", Way.THREAD, only(Cause.SLEEP, Cause.LOCK, Cause.UNKNOWN), "fcntl.flock fcntl.lockf portalocker.lock", "filelock portalocker fasteners", "Wait for the file's lock with `await asyncio.to_thread(...)`, or try it without blocking."),

@@ -1,0 +1,100 @@
+"""Locks of multiprocessing have holders, and are in circles, where this process surely has them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from loopcanary.flight import FlightFile
+from loopcanary.model import LockProof, StallEvidence
+
+from .watching import GIVES_UP_S, PROGRAMS
+
+SHARED_LOCKS = PROGRAMS / "shared_locks.py"
+MAIN, LOCK, RLOCK = "MainThread", "multiprocessing.Lock", "multiprocessing.RLock"
+SEMAPHORE = "multiprocessing.Semaphore"
+SAMPLES = 12
+
+CIRCLES = {
+    "two_locks": [(MAIN, LOCK, "other"), ("other", LOCK, MAIN)],
+    "a_lock_and_one_of_threads": [(MAIN, LOCK, "other"), ("other", "lock", MAIN)],
+    "two_conditions": [(MAIN, LOCK, "other"), ("other", RLOCK, MAIN)],
+    "context_managers": [(MAIN, LOCK, "other"), ("other", LOCK, MAIN)],
+    "two_rlocks_by_acquire": [(MAIN, RLOCK, "other"), ("other", RLOCK, MAIN)],
+    "join_in_the_lock": [(MAIN, "thread", "worker"), ("worker", LOCK, MAIN)],
+    "lock_with_a_timeout": [(MAIN, LOCK, "other"), ("other", LOCK, MAIN)],
+}
+NONE = {
+    "busy_lock": (LOCK, LockProof.WITH, "other"),
+    "lock_that_a_child_may_release": (LOCK, LockProof.WITH, "other"),
+    "lock_that_a_child_took_over": (LOCK, LockProof.OWNER, "other"),
+    "own_signal": (LOCK, LockProof.NONE, None),
+    "lock_of_a_child": (LOCK, LockProof.NONE, None),
+    "rlock_of_a_child": (RLOCK, LockProof.NONE, None),
+    "semaphore": (SEMAPHORE, LockProof.NONE, None),
+    "condition_that_let_go": (LOCK, LockProof.WITH, "other"),
+    "empty_queue": (LOCK, LockProof.WITH, "other"),
+}
+
+pytestmark = pytest.mark.native
+
+
+@pytest.fixture
+def stalled(watched, tmp_path):
+    """stalled(kind, accepts) -> the first stall that `accepts`, of a program that waits."""
+    programs = []
+
+    def seen(kind: str, accepts: Callable[[StallEvidence], bool]) -> StallEvidence:
+        canary = watched()
+        # A session of its own, so that its child is ended with it.
+        program = canary.start(SHARED_LOCKS, kind, tmp_path, start_new_session=True)
+        programs.append(program)
+        assert program.stdout.readline() == "waits\n"
+        (link,) = (canary.store / "flight").glob("*.flight")
+        until = time.monotonic() + GIVES_UP_S
+        with FlightFile.open(link.resolve()) as flight:
+            while time.monotonic() < until and program.poll() is None:
+                for _, evidence in flight.stalls():
+                    if evidence.end_ns is None and accepts(evidence):
+                        return evidence
+                time.sleep(0.02)
+        raise AssertionError(f"not seen of {kind}")
+
+    yield seen
+    for program in programs:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+        program.stdout.close()
+
+
+@pytest.mark.parametrize("kind", CIRCLES)
+def test_a_circle_over_locks_of_multiprocessing_is_seen(stalled, kind):
+    evidence = stalled(kind, lambda seen: bool(seen.samples) and seen.samples[-1].in_circle)
+
+    names = {**dict(evidence.thread_names), evidence.tid: MAIN}
+    waits = [(names[wait.tid], wait.lock.kind, names[wait.holder_tid]) for wait in evidence.circle]
+    assert waits == CIRCLES[kind]
+    gives_up = [names[wait.tid] for wait in evidence.circle if wait.has_timeout]
+    assert gives_up == ([MAIN] if kind == "lock_with_a_timeout" else [])
+
+
+@pytest.mark.parametrize("kind", NONE)
+def test_what_another_process_may_release_is_no_circle(stalled, kind):
+    """And the holder is named where this process has one."""
+
+    def waits_long(seen: StallEvidence) -> bool:
+        last = seen.samples[-SAMPLES:]
+        ran = {one.kernel.on_cpu_ns for one in last if one.kernel is not None}
+        return len(last) == SAMPLES and len(ran) == 1 and all(one.lock is not None for one in last)
+
+    evidence = stalled(kind, waits_long)
+    names = dict(evidence.thread_names)
+    last = evidence.samples[-1]
+    assert (last.lock.kind, last.lock.proof) == NONE[kind][:2]
+    assert names.get(last.holder_tid or 0) == NONE[kind][2]
+    assert not any(sample.in_circle for sample in evidence.samples)
+    assert evidence.circle == ()
