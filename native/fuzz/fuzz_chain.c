@@ -83,10 +83,14 @@ static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame
         lc_lock_view lock;
         memset(source->locks.types, 0, sizeof source->locks.types);
         source->locks.types[type] = at.code_type;
+        for (uint64_t i = 0; type == LC_TYPE_SEMLOCK && i < 4; i++) {
+            made_up_put(m, MADE_UP_CODES + i * MADE_UP_CODE_STRIDE + 16, MADE_UP_UNITS, 8); /* where it is slept on */
+        }
         const lc_lock_question question = {made_up_at(MADE_UP_THREAD), MADE_UP_UNITS, made_up_at(MADE_UP_THREAD), true, true};
         seam->lock(seam, &question, &lock);
         LC_FUZZ_HOLDS(lock.kind <= LC_LOCK_SHARED_SEMAPHORE && lock.proof <= LC_PROOF_WITH);
         LC_FUZZ_HOLDS((lock.proof == LC_PROOF_NONE) == (lock.holder_thread_state == 0));
+        LC_FUZZ_HOLDS(type == LC_TYPE_SEMLOCK || lock.kind <= LC_LOCK_THREAD);
         LC_FUZZ_HOLDS(lock.module.length <= LC_STRING_MAX);
     }
 }

@@ -65,6 +65,7 @@ TARGETS = {
 }
 UNKNOWN = {
     "not_a_lock_of_ours": "a semaphore of the C library inside a block of a lock",
+    "not_the_lock_of_the_block": "the same, while another thread waits for the block's lock",
     "select_two": "select of two sockets",
     "any_of_two_children": "os.wait with two children",
 }

@@ -72,6 +72,12 @@ static bool has_parked(const lc_cpython_source *source, const lc_found_lock *loc
            bits == (MUTEX_LOCKED | MUTEX_HAS_PARKED);
 }
 
+/* What a `with` block keeps for its end looks like a method's call, too. */
+static bool is_kept_exit(const lc_lock_facts *facts, uint64_t method)
+{
+    return method == facts->exit_descriptors[LC_TYPE_LOCK] || method == facts->exit_descriptors[LC_TYPE_RLOCK];
+}
+
 /* Slot i is the self of a method that is being called, or a bound method that is called without one. */
 static lc_found_lock called_at(const lc_cpython_source *source, const uint64_t *slots, uint32_t used, uint32_t i)
 {
@@ -81,7 +87,8 @@ static lc_found_lock called_at(const lc_cpython_source *source, const uint64_t *
         return none;
     }
     const bool is_self = lock.object == slots[i];
-    const bool is_method = is_self && i > 0 && lc_type_at(source, slots[i - 1]) == source->locks.descriptor_type;
+    const bool is_method = is_self && i > 0 && !is_kept_exit(&source->locks, slots[i - 1]) &&
+                           lc_type_at(source, slots[i - 1]) == source->locks.descriptor_type;
     const bool is_bound = !is_self && i + 1 < used && slots[i + 1] == 0;
     return is_method || is_bound ? lock : none;
 }

@@ -12,7 +12,8 @@ lc_lock_kind lc_semlock_behind(lc_cpython_source *source, uint64_t slot, uint64_
  * or it is a semaphore, which many may hold.
  *
  * Of an RLock that is its holder: only it can release it. A Lock may be released by any process, and each counts for itself:
- * where another one has done so, this is a thread that held it once. */
+ * where another one has done so, this is a thread that held it once. A child that `os.fork` makes while the thread holds the lock
+ * counts it for itself, too; one of multiprocessing's does not. */
 uint64_t lc_semlock_owner(const lc_cpython_source *source, uint64_t lock, lc_lock_kind kind);
 
 /* Whether this function, called with `self`, ends a `with` block of the lock: multiprocessing's objects in Python are around

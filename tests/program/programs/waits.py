@@ -306,6 +306,26 @@ def not_a_lock_of_ours():
         library.sem_wait(semaphore)
 
 
+def not_the_lock_of_the_block():
+    """The same, while another thread waits for the block's lock."""
+    import ctypes
+
+    semaphore = ctypes.create_string_buffer(64)
+    library = ctypes.CDLL(None)
+    library.sem_init(semaphore, 0, 0)
+    lock = threading.Lock()
+
+    def want(taken):
+        taken()
+        with lock:
+            pass
+
+    with lock:
+        keeps(want)
+        ready()
+        library.sem_wait(semaphore)
+
+
 # ---- files -------------------------------------------------------------------------------------------
 
 
