@@ -1,9 +1,10 @@
-"""Which tasks cannot go on, since each waits for another one of them. Pure: of views of tasks."""
+"""Which tasks cannot go on, since each waits for another one of them. Pure: of views of tasks. What asks many
+tasks is a generator, and gives way after each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from loopcanary.tracers.locks.primitives import Primitive
 from loopcanary.tracers.locks.tasks import TaskView
@@ -12,6 +13,8 @@ Views = Mapping[int, TaskView]
 """By id of the task."""
 Holders = Callable[[Primitive], Iterable[int]]
 """Ids of the tasks that hold it."""
+_Result = TypeVar("_Result")
+_Steps: TypeAlias = Generator[None, None, _Result]
 
 
 def holders_by_block(views: Views) -> dict[int, list[int]]:
@@ -23,18 +26,28 @@ def holders_by_block(views: Views) -> dict[int, list[int]]:
     return found
 
 
-def stuck(views: Views, holders: Holders) -> dict[int, int]:
+def stuck(views: Views, holders: Holders) -> _Steps[dict[int, int]]:
     """Tasks that can never go on by what is known, each with one that it waits for and that cannot either.
 
     A task is one of them while one of the tasks is that all have to end before it goes on, or while all
     holders of the lock are that it waits for. (The greatest such set: what is left when all others have been
     taken out.)
     """
-    waits = {task: _waits_for(view, views, holders) for task, view in views.items()}
+    waits = yield from _all_waits(views, holders)
     left = {task for task, (targets, _) in waits.items() if targets}
-    while gone := {task for task in left if not _is_stuck(*waits[task], left)}:
-        left -= gone
-    return {task: _next(task, (one for one in waits[task][0] if one in left), views) for task in left}
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for task in tuple(left):
+            if not _is_stuck(*waits[task], left):
+                left.remove(task)
+                has_changed = True
+            yield
+    found = {}
+    for task in left:
+        found[task] = _next(task, (one for one in waits[task][0] if one in left), views)
+        yield
+    return found
 
 
 def _next(task: int, targets: Iterable[int], views: Views) -> int:
@@ -44,15 +57,27 @@ def _next(task: int, targets: Iterable[int], views: Views) -> int:
     return min(targets, key=lambda one: ((views[one].name, one) <= own, views[one].name, one))
 
 
-def held_up(views: Views, holders: Holders, first: Iterable[int]) -> set[int]:
+def held_up(views: Views, holders: Holders, first: Iterable[int]) -> _Steps[set[int]]:
     """These tasks, and all that can go on only when one of them does."""
-    waits = {task: _waits_for(view, views, holders) for task, view in views.items()}
+    waits = yield from _all_waits(views, holders)
     found = set(first)
-    while more := {
-        task for task in waits.keys() - found if waits[task][0] and _is_stuck(*waits[task], found)
-    }:
-        found |= more
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for task, (targets, needs_all) in waits.items():
+            if task not in found and targets and _is_stuck(targets, needs_all, found):
+                found.add(task)
+                has_changed = True
+            yield
     return found
+
+
+def _all_waits(views: Views, holders: Holders) -> _Steps[dict[int, tuple[tuple[int, ...], bool]]]:
+    waits = {}
+    for task, view in views.items():
+        waits[task] = _waits_for(view, views, holders)
+        yield
+    return waits
 
 
 def _waits_for(view: TaskView, views: Views, holders: Holders) -> tuple[tuple[int, ...], bool]:
@@ -66,7 +91,7 @@ def _is_stuck(targets: tuple[int, ...], needs_all: bool, left: set[int]) -> bool
     return all(one in left for one in targets) if needs_all else any(one in left for one in targets)
 
 
-def cycles(stuck_tasks: Mapping[int, int], name: Callable[[int], Any]) -> list[list[int]]:
+def cycles(stuck_tasks: Mapping[int, int], name: Callable[[int], Any]) -> _Steps[list[list[int]]]:
     """Each cycle once, in the order in which its tasks wait, from the task whose name sorts first."""
     seen: set[int] = set()
     found = []
@@ -81,4 +106,5 @@ def cycles(stuck_tasks: Mapping[int, int], name: Callable[[int], Any]) -> list[l
             cycle = way[way.index(task) :]
             first = min(range(len(cycle)), key=lambda index: name(cycle[index]))
             found.append([*cycle[first:], *cycle[:first]])
+        yield
     return found

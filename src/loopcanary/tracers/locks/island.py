@@ -30,6 +30,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
+from operator import attrgetter
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -54,6 +55,8 @@ _KNOWN = frozenset(
     ("builtins", "types", "collections", "functools", "itertools", "_asyncio", "_contextvars", "_thread")
 )
 """Modules whose types in C are known by their references only."""
+_NAMESPACES = attrgetter("__globals__", "__builtins__")
+"""Of a function."""
 _CALLBACK = vars(weakref.ReferenceType)["__callback__"].__get__
 _HEAP_TYPE = 1 << 9
 _STATIC_BUILTIN = 1 << 1
@@ -174,7 +177,7 @@ def _around(start: Any) -> Generator[None, None, list[Any]]:
         if len(objects) >= OBJECTS_MAX:
             break
         if type(one) is FunctionType:
-            globals_ |= {id(one.__globals__), id(one.__builtins__)}
+            globals_.update(map(id, _NAMESPACES(one)))
         for held in gc.get_referents(one):
             if id(held) in seen or id(held) in globals_ or not gc.is_tracked(held):
                 continue

@@ -231,17 +231,16 @@ class LoopWatch:
         self, views: dict[int, TaskView], entered: dict[int, list[int]], suspects: list[Queue]
     ) -> Iterator[None]:
         """Without suspects: those that were seen by the last look, too."""
-        waits = stuck(views, lambda lock: _holders(lock, views, entered) or self._by_note(lock, views))
+        waits = yield from stuck(
+            views, lambda lock: _holders(lock, views, entered) or self._by_note(lock, views)
+        )
         before, since_ns = self._suspected, self._looked_ns
         if not suspects:
             self._suspected = weakref.WeakValueDictionary()
-        yield
-        by_note = {
-            id(view.lock)
-            for view in views.values()
-            if view.lock is not None and is_lock(view.lock) and not _holders(view.lock, views, entered)
-        }
-        for cycle in cycles(waits, lambda task: (views[task].name, task)):
+        locks = {id(view.lock): view.lock for view in views.values() if view.lock is not None}
+        by_note = {key for key, lock in locks.items() if is_lock(lock) and not _holders(lock, views, entered)}
+        found = yield from cycles(waits, lambda task: (views[task].name, task))
+        for cycle in found:
             members = tuple(views[task] for task in cycle)
             others = [view for task, view in views.items() if task not in waits]
             may_end = any(self._is_passed_on_later(one, others) for one in members)
@@ -255,8 +254,8 @@ class LoopWatch:
                 self._suspected.update({id(one.mark): one.mark for one in members})
             else:
                 self._told.update({id(one.mark): one.mark for one in members})
-                locks = {id(one.lock) for one in members}
-                since = [one.since_ns for one in suspects if id(one.lock()) in locks]
+                theirs = {id(one.lock) for one in members}
+                since = [one.since_ns for one in suspects if id(one.lock()) in theirs]
                 now_ns = self.now_ns()
                 waited_ns = now_ns - min(since, default=now_ns if suspects else since_ns)
                 waiting = sum(one not in cycle and not _is_thread(views[one]) for one in waits)
@@ -303,7 +302,9 @@ class LoopWatch:
         waits_itself = is_lock(lock) and any(view.task in alive for view in waiters)
         if alive and not waits_itself:
             return
-        idle = held_up(views, lambda one: _holders(one, views, entered), [id(view.task) for view in waiters])
+        idle = yield from held_up(
+            views, lambda one: _holders(one, views, entered), [id(view.task) for view in waiters]
+        )
         others = [view for task, view in views.items() if task not in idle]
         if self.tasks.may_release(lock, others):
             return
