@@ -17,7 +17,7 @@ from tests.bundles.samples import bundled, members_of, taken
 from tests.store.samples import FINDING, JANK, KILLED, SESSION, SLOW_METHOD, STALL, STARTUP
 
 from loopcanary.bundles import ALL, CLASSES, BundleError, Redactor, load_key
-from loopcanary.bundles.pseudonyms import public_file
+from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
 from loopcanary.bundles.redaction import RULES, Rule
 from loopcanary.model import (
     Activity,
@@ -332,6 +332,8 @@ def test_a_function_keeps_its_name_inside_its_qualified_name() -> None:
 def test_names_that_python_gives_stay() -> None:
     redacted = Redactor(["names"], KEY).issue(replace(STALL, thread="MainThread", task="Task-17"))
     assert (redacted.thread, redacted.task) == ("MainThread", "Task-17")
+    kinds = ("RLock", "multiprocessing.Lock", "multiprocessing.RLock")
+    assert tuple(map(Pseudonyms(KEY).name, kinds)) == kinds
 
 
 def test_what_cannot_be_redacted_is_said() -> None:

@@ -98,3 +98,14 @@ def test_what_another_process_may_release_is_no_circle(stalled, kind):
     assert names.get(last.holder_tid or 0) == NONE[kind][2]
     assert not any(sample.in_circle for sample in evidence.samples)
     assert evidence.circle == ()
+
+
+def test_other_threads_that_wait_for_the_lock_are_seen(stalled):
+    def is_waited_for(seen: StallEvidence) -> bool:
+        is_of_lock = bool(seen.samples) and seen.samples[-1].lock is not None
+        return is_of_lock and seen.waiter_count == 2
+
+    evidence = stalled("lock_that_others_wait_for", is_waited_for)
+    holder = evidence.samples[-1].holder_tid
+    assert len({*evidence.waiters, evidence.tid, holder}) == 4
+    assert evidence.circle == ()

@@ -120,6 +120,25 @@ def busy_lock():
         pass
 
 
+def lock_that_others_wait_for():
+    def want(taken):
+        taken()
+        with RA:
+            pass
+
+    def keep(taken):
+        with RA:
+            taken()
+            NEVER.wait()
+
+    in_thread("other", keep)
+    in_thread("first", want)
+    in_thread("second", want)
+    waits()
+    with RA:
+        pass
+
+
 def lock_that_a_child_may_release():
     """Taken outside of a block: it may be a signal that another process gives."""
     A.acquire()
