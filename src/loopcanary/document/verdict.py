@@ -94,7 +94,7 @@ def verdict(cause: Cause, stall: Stall | None) -> Pieces:
     second = second_cause_words(stall)
     deadlock = "; a deadlock" if stall.state_word is StateWord.DEADLOCKED else ""
     beside = strong(deadlock + (f"; {second}" if second else ""))
-    return said(strong(cause.value), f"{sure}: {cause_words(cause)}", beside)
+    return said(strong(cause.value), f"{sure}: {cause_words(cause, stall)}", beside)
 
 
 def waited_on(stall: Stall) -> Pieces | None:

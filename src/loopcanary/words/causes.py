@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from loopcanary.model.stall import Cause, Severity
+
+if TYPE_CHECKING:
+    from loopcanary.model.stack_frame import StackFrame
+    from loopcanary.model.stall import Stall
 
 _CAUSE_WORDS = {
     Cause.CPU: "code was computing",
@@ -21,13 +27,39 @@ _CAUSE_WORDS = {
     Cause.CRASH: "crashed by a fault of its own",
     Cause.UNKNOWN: "not enough evidence",
 }
+_CONDITION_WAIT = ("threading.py", "Condition.wait")
+_WOKEN = {
+    ("queue.py", "Queue.get"): "waiting for an item in a queue",
+    ("queue.py", "Queue.put"): "waiting for room in a queue",
+    ("queue.py", "Queue.join"): "waiting for a queue's tasks to be done",
+    ("threading.py", "Event.wait"): "waiting for an event",
+    ("_base.py", "Future.result"): "waiting for the result of a Future",
+    ("_base.py", "Future.exception"): "waiting for the result of a Future",
+}
+"""What waits in a condition: that is no lock that a thread holds."""
 _SEVERITY_WORDS = {Severity.STALL: "stall", Severity.HANG: "hang", Severity.ANR: "not responding"}
 _CONFIDENCE_WORDS = ((0.9, "certain"), (0.7, "likely"), (0.4, "possible"))
 
 
-def cause_words(cause: Cause) -> str:
-    """The cause as half a sentence: `waiting for a lock`."""
-    return _CAUSE_WORDS[cause]
+def cause_words(cause: Cause, stall: Stall | None = None) -> str:
+    """The cause as half a sentence: `waiting for a lock`. `stall`: one whose stacks may say more of it."""
+    more = _woken_words(stall) if stall is not None and cause is stall.cause is Cause.LOCK else None
+    return more or _CAUSE_WORDS[cause]
+
+
+def _woken_words(stall: Stall) -> str | None:
+    """`waiting for an item in a queue`, where it did so for most of its time."""
+    times: dict[str | None, int] = {}
+    for stack in stall.stacks:
+        inner, *outer = map(_place, stack.frames[:2]) if stack.frames else ((),)
+        words = _WOKEN.get(outer[0]) if outer and inner == _CONDITION_WAIT else None
+        times[words] = times.get(words, 0) + stack.weight_ns
+    most = max(times, key=times.__getitem__, default=None)
+    return most if most is not None and 2 * times[most] > sum(times.values()) else None
+
+
+def _place(frame: StackFrame) -> tuple[str, str]:
+    return frame.file.replace("\\", "/").rpartition("/")[2], frame.qualname
 
 
 def severity_word(severity: Severity) -> str:
