@@ -49,8 +49,10 @@ def told_by(family: str, folder: Path, count: int) -> dict[str, list[dict[str, o
     return {", ".join(wait["task"] for wait in issue["cycle"]): issue["cycle"] for issue in issues}
 
 
-def test_a_thread_that_asks_its_loop_is_in_the_circle(tmp_path):
-    found = told_by("asyncio-circles", tmp_path, len(CIRCLES))
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_thread_that_asks_its_loop_is_in_the_circle(tmp_path, loop):
+    pytest.importorskip(loop)
+    found = told_by(f"{loop}-circles", tmp_path, len(CIRCLES))
     names = {
         story.__name__: [f"{story.__name__} {does}" for does in ("asks", "needs", "holds")]
         for story in CIRCLES

@@ -244,8 +244,9 @@ async def of_asyncio(stories):
 def main(family):
     kind, _, what = family.partition("-")
     is_long = what == "controls"
-    if kind == "asyncio":
-        asyncio.run(of_asyncio(CONTROLS if is_long else CIRCLES))
+    if kind in ("asyncio", "uvloop"):
+        runner = __import__(kind)
+        runner.run(of_asyncio(CONTROLS if is_long else CIRCLES))
     elif kind == "trio":
         trio_itself(is_long=is_long)
     else:
