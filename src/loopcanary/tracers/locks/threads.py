@@ -8,7 +8,7 @@ says for which Future it works. To be called on the loop's thread; nothing of th
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures.thread
+import concurrent.futures
 import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator
@@ -25,13 +25,13 @@ _CHAINED_MAX = 10
 _Thread: Any = threading.Thread
 _Future: Any = concurrent.futures.Future
 _OPEN = ("PENDING", "RUNNING")
-_WORK: Any = concurrent.futures.thread._WorkItem
+_ITEM = "self"
+"""A pool's work item, which has the Future."""
 _RESULTS = {_Future.result.__code__, _Future.exception.__code__}
 _BY_CONDITION = threading.Condition.wait.__code__
 _BY_LOCK = getattr(getattr(_Thread, "_wait_for_tstate_lock", None), "__code__", None)
 """Of `join`, before 3.13."""
 THREAD_WAITS.update(dict.fromkeys((*_RESULTS, _Thread.join.__code__), "self"))
-THREAD_WORKS[_WORK.run.__code__] = "self"
 _CHAINS = next(code_in(asyncio.futures._chain_future.__code__, "_call_check_cancel"), None)  # type: ignore[attr-defined]
 """The callback of a Future that gets the result of another one, which it knows."""
 _LIBRARY = (threading.__file__, concurrent.futures.__file__.rpartition("__init__")[0])
@@ -102,10 +102,18 @@ def places_of(thread: WaitingThread) -> list[tuple[CodeType, int]]:
     ]
 
 
+def _know_pools() -> None:
+    """Where the program has loaded them: to load that module changes what happens at its exit."""
+    kind = getattr(sys.modules.get("concurrent.futures.thread"), "_WorkItem", None)
+    if kind is not None:
+        THREAD_WORKS[kind.run.__code__] = _ITEM
+
+
 def _waiting() -> Generator[None, None, list[WaitingThread]]:
     """Not of a free-threaded CPython, where they run meanwhile."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return []
+    _know_pools()
     tops = {_BY_CONDITION, _BY_LOCK, *THREAD_WAITS}
     # No frame of a thread that goes on is kept: it would keep what its locals are.
     left = [(ident, frame) for ident, frame in sys._current_frames().items() if frame.f_code in tops]
@@ -144,7 +152,7 @@ def _work(frame: FrameType) -> Any:
     """For what a thread works in this frame."""
     name = THREAD_WORKS.get(frame.f_code)
     work = None if name is None else _locals(frame, name)[0]
-    return work.future if isinstance(work, _WORK) else work
+    return getattr(work, "future", None) if name == _ITEM else work
 
 
 def _locals(frame: FrameType, *names: str) -> list[Any]:
