@@ -90,8 +90,9 @@ async def a_signal_between_processes():
 
 def holds_again_and_again(lock):
     while multiprocessing.parent_process().is_alive():
-        with lock:
+        if lock.acquire(timeout=1):  # that process may be killed while it holds it
             time.sleep(0.3)
+            lock.release()
         time.sleep(0.01)
 
 
