@@ -43,8 +43,10 @@ from loopcanary.model import (
     StackFrame,
     Startup,
 )
+from loopcanary.model.issues.locks import Deadlock, TaskWait
 from loopcanary.report import as_json
 from loopcanary.report.issue import issue_blocks
+from loopcanary.report.kinds.locks import deadlock_parts
 from loopcanary.report.model import Report, of_bug, of_issue
 from loopcanary.store import Store
 from loopcanary.tracers.judging import lag_fingerprint
@@ -249,3 +251,14 @@ def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
         shown.append(as_shown(group_of(store, issue.fingerprint)))
         assert not any(RAW.search(page) for page in shown)
         assert "<script" not in shown[2]
+
+
+def test_the_stacks_of_a_deadlock_say_whose_they_are():
+    frames = (StackFrame(file="/app/shop.py", line=3, function="pay", qualname="pay", in_app=True),)
+    waits = [
+        TaskWait(task=one, waits_for="it", is_thread=one == "loads", frames=frames)
+        for one in ("pay", "loads")
+    ]
+    parts = deadlock_parts(Deadlock(began_wall_ns=0, duration_ns=0, cycle=tuple(waits)))
+    titles = ["".join(piece.text for piece in part.title) for part in parts]
+    assert titles == ["task pay waits for it", "the thread loads waits for it"]

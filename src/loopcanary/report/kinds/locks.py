@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopcanary.document.makers import facts, name, part
 from loopcanary.document.parts import Block, Facts
 from loopcanary.model import StackFrame, WeightedStack
-from loopcanary.model.issues.locks import Deadlock, LockLeak
+from loopcanary.model.issues.locks import Deadlock, LockLeak, TaskWait
 from loopcanary.report.stacks import stack_frames
 from loopcanary.words.locks import wait_words
 
@@ -13,8 +13,8 @@ _WAITERS_SHOWN = 5
 
 
 def deadlock_parts(issue: Deadlock) -> tuple[Block, ...]:
-    """The stack of each task of the cycle."""
-    return tuple(block for wait in issue.cycle for block in _stack(f"task {wait_words(wait)}", wait.frames))
+    """The stack of each task and thread of the cycle."""
+    return tuple(block for wait in issue.cycle for block in _stack(_title(wait), wait.frames))
 
 
 def leak_figures(issue: LockLeak) -> Facts:
@@ -33,6 +33,11 @@ def leak_parts(issue: LockLeak) -> tuple[Block, ...]:
             for block in _stack(f"task {wait.task} waits here", wait.frames)
         ),
     )
+
+
+def _title(wait: TaskWait) -> str:
+    words = wait_words(wait)
+    return words if wait.is_thread else f"task {words}"
 
 
 def _stack(title: str, frames: tuple[StackFrame, ...]) -> tuple[Block, ...]:
