@@ -128,7 +128,24 @@ async def asks_and_goes_on(story):
     await story.loop.run_in_executor(pool, works)
 
 
+async def a_task_may_cancel(story):
+    asked = []
+
+    def asks():
+        asked.append(asyncio.run_coroutine_threadsafe(story.needs(), story.loop))
+        asked[0].result()
+
+    async def gives_up():
+        await asyncio.sleep(LONG_S)
+        asked[0].cancel()
+
+    giving_up = asyncio.create_task(gives_up())
+    await story.loop.run_in_executor(pool, asks)
+    await giving_up
+
+
 CONTROLS = (
+    a_task_may_cancel,
     result_with_a_timeout,
     join_with_a_timeout,
     busy_thread,

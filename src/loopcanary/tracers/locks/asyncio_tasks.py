@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Callable, Generator, Iterable, Sequence
-from functools import partial
-from types import FunctionType, GeneratorType, MethodType
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from types import GeneratorType
 from typing import Any, TypeAlias
 
 from loopcanary.tracers.locks.coroutines import code_in, code_of, coroutines, held, local, runs
+from loopcanary.tracers.locks.gates import releases
 from loopcanary.tracers.locks.lost import lost, main_task
 from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, HANDLES, STARTS, Primitive
 from loopcanary.tracers.locks.tasks import Lost, TaskView
@@ -63,11 +63,8 @@ class AsyncioTasks:
 
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:
         """See LoopTasks."""
-        timers = [
-            getattr(timer, "_callback", None) for timer in getattr(self._loop(), "_scheduled", None) or ()
-        ]
-        at_ends = [one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ()]
-        return any(_releases(callback, lock) for callback in (*timers, *at_ends))
+        at_ends = (one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ())
+        return any(releases(callback, lock) for callback in (*_timed(self._loop()), *at_ends))
 
     def main_mark(self) -> Any:
         """See LoopTasks."""
@@ -77,6 +74,17 @@ class AsyncioTasks:
     def lost(self) -> Generator[None, None, Lost | None]:
         """See LoopTasks."""
         return lost(self._loop())
+
+
+def _timed(loop: Any) -> Iterator[Any]:
+    """What timers of the loop will call. Of uvloop all that they know: its loop has them in a set."""
+    for timer in getattr(loop, "_scheduled", None) or ():
+        yield getattr(timer, "_callback", None)
+    if type(loop).__module__.partition(".")[0] == "uvloop":
+        for held in gc.get_referents(loop):
+            for one in tuple(held) if type(held) is set else ():
+                if type(one).__name__ == "TimerHandle":
+                    yield from gc.get_referents(one)
 
 
 def view_of(task: asyncio.Task[Any]) -> TaskView:
@@ -178,14 +186,3 @@ def _in_condition(chain: list[Any]) -> Primitive | None:
             condition = local(one, "self")
             return getattr(condition, "_lock", None)
     return None
-
-
-def _releases(callback: Any, lock: Primitive) -> bool:
-    """Whether a callback may release it: a method of the lock, or a function that calls some `release`."""
-    if isinstance(callback, partial):
-        callback = callback.func
-    if isinstance(callback, MethodType):
-        if callback.__self__ is lock:
-            return True
-        callback = callback.__func__
-    return isinstance(callback, FunctionType) and "release" in callback.__code__.co_names

@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import (
     AsyncGeneratorType,
+    CellType,
     CodeType,
     CoroutineType,
     FrameType,
@@ -89,7 +90,8 @@ def knows(outermost: Any, lock: Any) -> bool:
         or (type(one) in around and inside(one) is lock)
         or (type(one) not in _OPAQUE and _has(one, lock, around))
         for coroutine in coroutines(outermost)
-        for one in gc.get_referents(coroutine)
+        for local in gc.get_referents(coroutine)
+        for one in (gc.get_referents(local) if type(local) is CellType else (local,))
     )
 
 
@@ -174,13 +176,13 @@ def _exits(manager: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
     """Locks that are released when this context manager is left."""
     if is_primitive(manager) or is_primitive(manager := inside(manager)):
         yield manager
-    elif isinstance(manager, asyncio.Condition):
-        yield manager._lock  # type: ignore[attr-defined]
-    elif depth and isinstance(manager, AsyncExitStack):
-        for _, callback in tuple(manager._exit_callbacks):  # type: ignore[attr-defined]
+    elif issubclass(type(manager), asyncio.Condition):
+        yield manager._lock
+    elif depth and issubclass(type(manager), AsyncExitStack):
+        for _, callback in tuple(manager._exit_callbacks):
             if type(callback) is MethodType:
                 yield from _exits(callback.__self__, seen, depth - 1)
-    elif isinstance(generator := _generator_of(manager), AsyncGeneratorType):
+    elif type(generator := _generator_of(manager)) is AsyncGeneratorType:
         yield from _within(generator, seen, depth)
 
 

@@ -57,6 +57,16 @@ def _next(task: int, targets: Iterable[int], views: Views) -> int:
     return min(targets, key=lambda one: ((views[one].name, one) <= own, views[one].name, one))
 
 
+def reached(views: Views, holders: Holders, first: Iterable[int]) -> set[int]:
+    """These tasks, and all that they wait for, or that those do."""
+    left, found = list(first), set(first)
+    while left:
+        targets = _waits_for(views[left.pop()], views, holders)[0]
+        left += set(targets) - found
+        found.update(targets)
+    return found
+
+
 def held_up(views: Views, holders: Holders, first: Iterable[int]) -> _Steps[set[int]]:
     """These tasks, and all that can go on only when one of them does."""
     waits = yield from _all_waits(views, holders)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from types import CodeType, FrameType
+from types import CodeType, FrameType, GetSetDescriptorType
+from typing import Any
 
 from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskWait
 from loopcanary.model.stack_frame import StackFrame
@@ -134,12 +135,18 @@ def _name_in(frame: FrameType, lock: Primitive) -> str | None:
     for name, value in frame.f_locals.items():
         if inside(value) is lock:
             return name
-        attributes = value.__dict__ if type(value).__dict__.get("__dict__") is not None else None
+        attributes = _attributes(value)
         if type(attributes) is dict:
             for attribute, held in tuple(attributes.items()):
                 if inside(held) is lock:
                     return f"{type(value).__name__}.{attribute}"
     return next((name for name, value in tuple(frame.f_globals.items()) if inside(value) is lock), None)
+
+
+def _attributes(value: Any) -> Any:
+    """Of an object of a class that has not made something of its own of them, as proxies do."""
+    kept = next((vars(kind)["__dict__"] for kind in type(value).__mro__ if "__dict__" in vars(kind)), None)
+    return kept.__get__(value) if type(kept) is GetSetDescriptorType else None
 
 
 def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:

@@ -86,7 +86,7 @@ class LockHooks:
         if not self._is_on or not know_anyio(backend):
             return
         limiter, name = backend.CapacityLimiter, "acquire_on_behalf_of"
-        self._set(limiter, name, self._telling(getattr(limiter, name), self._contended))
+        self._set(limiter, name, self._telling(getattr(limiter, name), self._if_taken))
         for kind, entering in (
             (backend.Lock, self._entering_anyio_lock(backend.Lock)),
             (backend.Semaphore, self._entering_anyio_semaphore(backend.Semaphore)),
@@ -97,8 +97,13 @@ class LockHooks:
     def put_in_trio(self, sync: Any, contended: Callable[[Primitive], object]) -> None:
         """When the program has loaded it. Any thread. `contended`: as that of asyncio; acquisitions are not
         noted: a lock knows its task, and from 0.27 on trio wakes those in line when that has ended."""
+
+        def if_taken(lock: Primitive) -> None:
+            if is_taken(lock):
+                contended(lock)
+
         for kind, name in know_trio(sync) if self._is_on else ():
-            self._set(kind, name, self._telling(getattr(kind, name), contended))
+            self._set(kind, name, self._telling(getattr(kind, name), if_taken))
 
     def take_out(self) -> None:
         """Any thread. What the program has put over a hook stays."""
@@ -135,8 +140,8 @@ class LockHooks:
     def _noting(self, original: Any) -> Any:
         @wraps(original)
         async def acquire(lock: Any) -> Any:
-            if self._is_on and is_taken(lock):
-                self._tell(self._contended, lock)
+            if self._is_on:
+                self._tell(self._if_taken, lock)
             result = await original(lock)
             if self._is_on:
                 why = _why(sys._getframe(1))
@@ -225,14 +230,18 @@ class LockHooks:
 
         return __aenter__
 
-    def _telling(self, original: Any, contended: Callable[[Primitive], object]) -> Any:
+    def _telling(self, original: Any, call: Callable[[Primitive], object]) -> Any:
         @wraps(original)
         async def acquire(lock: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._is_on and is_taken(lock):
-                self._tell(contended, lock)
+            if self._is_on:
+                self._tell(call, lock)
             return await original(lock, *args, **kwargs)
 
         return acquire
+
+    def _if_taken(self, lock: Primitive) -> None:
+        if is_taken(lock):
+            self._contended(lock)
 
     def _tell(self, call: Callable[[Primitive], object], lock: Primitive) -> None:
         try:
@@ -301,9 +310,9 @@ def _why(frame: FrameType | None) -> str:
 
 
 def _leaving(kind: Any, release: Any) -> Any:
-    """Past the hook in `release`: what was entered left no note. A class below may release otherwise."""
+    """Past the hook in `release`: what was entered left no note. A subclass may release in another way."""
 
-    async def __aexit__(self: Any, _kind: Any, _error: Any, _trace: Any) -> None:  # noqa: N807 - its name
+    async def __aexit__(self: Any, *_args: Any, **_names: Any) -> None:  # noqa: N807 - its name
         if type(self) is kind:
             release(self)
         else:

@@ -68,8 +68,8 @@ _anyio, _trio = _Kinds(), _Kinds()
 
 def know_anyio(backend: Any) -> bool:
     """Looks from now on at the locks of anyio's module for asyncio. False: this is a version before 4.5,
-    which made them of events."""
-    if not hasattr(backend, "Lock"):
+    which made them of events, or a later one of which we do not know how they are made."""
+    if not hasattr(backend, "Lock") or not _is_made_as_known(backend):
         return False
     if not _anyio.locks:
         _anyio.locks, _anyio.semaphores = (backend.Lock,), (backend.Semaphore,)
@@ -83,6 +83,19 @@ def know_anyio(backend: Any) -> bool:
         _PRIMITIVES.extend(_anyio.all)
         FOLDERS.append(backend.__file__.rpartition("_backends")[0])
     return True
+
+
+def _is_made_as_known(backend: Any) -> bool:
+    try:
+        lock, permits, limiter = backend.Lock(), backend.Semaphore(1), backend.CapacityLimiter(1)
+    except Exception:  # noqa: BLE001 - what a library to come may raise
+        return False
+    fields = (
+        (lock, "_owner_task _waiters"),
+        (permits, "_value _waiters"),
+        (limiter, "_borrowers _wait_queue"),
+    )
+    return all(hasattr(one, name) for one, names in fields for name in names.split())
 
 
 def know_handles() -> None:
@@ -120,7 +133,7 @@ def _is_in_folders(file: str, known: int) -> bool:
 
 def is_primitive(one: Any) -> bool:
     """Whether it is one of them."""
-    return isinstance(one, tuple(_PRIMITIVES))
+    return issubclass(type(one), tuple(_PRIMITIVES))  # isinstance would ask the object for its __class__
 
 
 def is_lock(lock: Primitive) -> bool:

@@ -21,6 +21,8 @@ from loopcanary.tracers.locks.primitives import THREAD_WAITS, THREAD_WORKS
 from loopcanary.tracers.locks.tasks import TaskView
 
 _DEPTH_MAX = 500
+_OURS = 3
+"""References to a frame's locals: the frame's, ours, and that of the call that counts them."""
 _CHAINED_MAX = 10
 _Thread: Any = threading.Thread
 _Future: Any = concurrent.futures.Future
@@ -74,11 +76,11 @@ def add_threads(views: dict[int, TaskView]) -> Iterator[None]:
         if found := tuple(one for one in ends if one is not None):
             views[key] = replace(view, tasks=(*view.tasks, *found))
         yield
-    own = tuple(views.values())
+    running = yield from _running(tuple(views.values()))
     for thread in threads:
         ends_it = _ends(thread.waits_for, views, by_work)
         if ends_it is None:
-            ends_it = yield from _running(thread.waits_for, own)
+            ends_it = running.get(id(thread.waits_for))
         views[id(thread)] = TaskView(
             task=thread,
             name=thread.name,
@@ -86,7 +88,7 @@ def add_threads(views: dict[int, TaskView]) -> Iterator[None]:
             mark=thread.waits_for,
             lock=None,
             tasks=() if ends_it is None else (ends_it,),
-            keys=(),
+            keys=(thread.waits_for,),
             holds=(),
         )
         yield
@@ -115,18 +117,25 @@ def _waiting() -> Generator[None, None, list[WaitingThread]]:
         return []
     _know_pools()
     tops = {_BY_CONDITION, _BY_LOCK, *THREAD_WAITS}
-    # No frame of a thread that goes on is kept: it would keep what its locals are.
-    left = [(ident, frame) for ident, frame in sys._current_frames().items() if frame.f_code in tops]
     found = []
-    while left:
-        ident, frame = left.pop()
-        thread, waits_for = threading._active.get(ident), _waited_for(frame)  # type: ignore[attr-defined]
-        if thread is not None and waits_for is not None and ident != threading.get_ident():
-            works = tuple(work for one in _frames(frame) if (work := _work(one)) is not None)
-            found.append(WaitingThread(thread, ident, _Thread.name.fget(thread), waits_for, works))
-        del frame
+    for ident in [ident for ident, frame in sys._current_frames().items() if frame.f_code in tops]:
+        # No frame is kept from one step to the next: it would keep what its locals are.
+        thread = _waiting_thread(ident)
+        if thread is not None:
+            found.append(thread)
         yield
     return found
+
+
+def _waiting_thread(ident: int) -> WaitingThread | None:
+    thread, frame = threading._active.get(ident), sys._current_frames().get(ident)  # type: ignore[attr-defined]
+    if thread is None or frame is None or ident == threading.get_ident():
+        return None
+    waits_for = _waited_for(frame)
+    if waits_for is None:
+        return None
+    works = tuple(work for one in _frames(frame) if (work := _work(one)) is not None)
+    return WaitingThread(thread, ident, _Thread.name.fget(thread), waits_for, works)
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:
@@ -144,7 +153,7 @@ def _waited_for(frame: FrameType) -> Any:
     if at is None or at.f_code not in THREAD_WAITS or (at.f_code in _RESULTS and inner is not _BY_CONDITION):
         return None
     timeout, thing = _locals(at, "timeout", THREAD_WAITS[at.f_code])
-    is_over = isinstance(thing, _Future) and thing._state not in _OPEN
+    is_over = issubclass(type(thing), _Future) and thing._state not in _OPEN
     return None if timeout is not None or is_over else thing
 
 
@@ -160,7 +169,7 @@ def _locals(frame: FrameType, *names: str) -> list[Any]:
     would outlive them."""
     found = frame.f_locals
     values = [found.get(name) for name in names]
-    if type(found) is dict:
+    if type(found) is dict and sys.getrefcount(found) <= _OURS:
         found.clear()
     return values
 
@@ -172,24 +181,25 @@ def _ends(thing: Any, views: dict[int, TaskView], by_work: dict[int, WaitingThre
             return thing
         if id(thing) in by_work:
             return by_work[id(thing)]
-        if isinstance(thing, asyncio.Future):
+        if issubclass(type(thing), asyncio.Future):
             thing = chained((one for one, _ in getattr(thing, "_callbacks", None) or ()), _CHAINS, "source")
-        elif isinstance(thing, _Future):
+        elif issubclass(type(thing), _Future):
             thing = chained((*thing._done_callbacks,), _CHAINS, "source")
         else:
             break
     return None
 
 
-def _running(thing: Any, views: Iterable[TaskView]) -> Generator[None, None, Any]:
-    """The task that runs what a thread has asked for."""
+def _running(views: Iterable[TaskView]) -> Generator[None, None, dict[int, Any]]:
+    """By id of what a thread has asked for, the task that runs it."""
+    found: dict[int, Any] = {}
     runners = _runners()
-    for view in views:
+    for view in views if runners else ():
         for one in coroutines(view.coroutine):
-            if (name := runners.get(code_of(one))) is not None and local(one, name) is thing:
-                return view.task
+            if (name := runners.get(code_of(one))) is not None:
+                found[id(local(one, name))] = view.task
         yield
-    return None
+    return found
 
 
 def _runners() -> dict[CodeType | None, str]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from loopcanary.tracers.locks.coroutines import knows, may_release
-from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, stuck
+from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, reached, stuck
+from loopcanary.tracers.locks.gates import may_be_gate
 from loopcanary.tracers.locks.hooks import Acquisition
 from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owners
 from loopcanary.tracers.locks.tasks import LoopTasks, Lost, TaskView, ours
@@ -231,9 +232,11 @@ class LoopWatch:
         self, views: dict[int, TaskView], entered: dict[int, list[int]], suspects: list[Queue]
     ) -> Iterator[None]:
         """Without suspects: those that were seen by the last look, too."""
-        waits = yield from stuck(
-            views, lambda lock: _holders(lock, views, entered) or self._by_note(lock, views)
-        )
+
+        def holders(lock: Primitive) -> list[int]:
+            return _holders(lock, views, entered) or self._by_note(lock, views)
+
+        waits = yield from stuck(views, holders)
         before, since_ns = self._suspected, self._looked_ns
         if not suspects:
             self._suspected = weakref.WeakValueDictionary()
@@ -243,12 +246,13 @@ class LoopWatch:
         for cycle in found:
             members = tuple(views[task] for task in cycle)
             others = [view for task, view in views.items() if task not in waits]
-            may_end = any(self._is_passed_on_later(one, others) for one in members)
+            may_end = any(self._is_passed_on_later(one, others, by_note) for one in members)
             for other in others:
                 may_end = may_end or any(_may_end(other, one, by_note) for one in members)
                 yield
             is_told = all(self._is_told(one.mark) for one in members)
-            if may_end or is_told or not all(map(self._is_unchanged, members)):
+            rests_on = [views[task] for task in reached(views, holders, cycle) & waits.keys()]
+            if may_end or is_told or not all(map(self._is_unchanged, rests_on)):
                 continue
             if not suspects and not all(before.get(id(one.mark)) is one.mark for one in members):
                 self._suspected.update({id(one.mark): one.mark for one in members})
@@ -271,10 +275,15 @@ class LoopWatch:
         mark = task.mark() if _is_thread(view) else self.tasks.mark(task)
         return view.mark is not None and view.mark is mark
 
-    def _is_passed_on_later(self, wait: TaskView, others: list[TaskView]) -> bool:
-        """Whether a timer, or the end of another task, may give back a permit."""
+    def _is_passed_on_later(self, wait: TaskView, others: list[TaskView], by_note: set[int]) -> bool:
+        """Whether a timer, the end of another task or a thread may give back a permit, or open a gate."""
         lock = wait.lock
-        return lock is not None and not is_lock(lock) and self.tasks.may_release(lock, others)
+        if lock is None or (is_lock(lock) and id(lock) not in by_note):
+            return False
+        return self.tasks.may_release(lock, others) or self._may_be_gate(lock)
+
+    def _may_be_gate(self, lock: Primitive) -> bool:
+        return may_be_gate(note.frames for note in self.notes(lock))
 
     def _by_note(self, lock: Primitive, views: dict[int, TaskView]) -> list[int]:
         """The task that called `acquire()`. Of a semaphore any task may give a permit back, and one that
@@ -306,7 +315,7 @@ class LoopWatch:
             views, lambda one: _holders(one, views, entered), [id(view.task) for view in waiters]
         )
         others = [view for task, view in views.items() if task not in idle]
-        if self.tasks.may_release(lock, others):
+        if self.tasks.may_release(lock, others) or self._may_be_gate(lock):
             return
         for view in others:
             if _may_pass_on(view, lock, is_held=bool(alive)):
