@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.bundles.samples import bundled, members_of, taken
-from tests.store.samples import FINDING, JANK, KILLED, SESSION, SLOW_METHOD, STALL, STARTUP
+from tests.store.samples import FINDING, GETS, JANK, KILLED, SESSION, SLOW_METHOD, STALL, STARTUP
 
 from loopcanary.bundles import ALL, CLASSES, BundleError, Redactor, load_key
 from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
@@ -223,6 +223,11 @@ def test_redacted_titles_are_made_of_what_is_left() -> None:
     assert slow.title == f"{frame.qualname} took 1.10 s of 1.20 s ({frame.file}:80)"
     assert "load_orders" not in slow.title
     assert "orders.py" not in slow.title
+
+
+def test_a_redacted_stall_says_what_it_waited_for() -> None:
+    waits = replace(STALL, cause=Cause.LOCK, culprit=None, stacks=(GETS,), title="of SECRET")
+    assert Redactor([ALL], KEY).issue(waits).title == "stall: waiting for an item in a queue"
 
 
 def test_a_finding_s_statement_goes_with_any_class() -> None:

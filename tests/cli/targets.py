@@ -70,6 +70,20 @@ DEADLOCK_WITH_THE_GIL_HELD = f"""
 re.match(r"(a+)+$", "a" * 64 + "b")
 """
 
+FULL_QUEUE = """
+import multiprocessing
+queue = multiprocessing.get_context("fork").Queue(1)
+filled = threading.Event()
+def fill():
+    queue.put(1)
+    filled.set()
+    time.sleep(600)
+threading.Thread(target=fill, name="filler", daemon=True).start()
+filled.wait()
+ready()
+queue.put(2)
+"""
+
 LOCK_OF_A_CHILD = """
 import multiprocessing
 lock = multiprocessing.get_context("fork").Lock()

@@ -443,7 +443,8 @@ KNOWN = [
         "a queue of multiprocessing is empty",
         ("/multiprocessing/connection.py:_recv", "/multiprocessing/queues.py:get", "results.get()"),
         PIPE,
-        "Wait for the other process with `await loop.run_in_executor(None, queue.get)`.",
+        "Wait for the other process on a thread: `await asyncio.to_thread(queue.get)`, or "
+        "`asyncio.to_thread(queue.put, item)`.",
     ),
     Known(
         "another pipe is empty",

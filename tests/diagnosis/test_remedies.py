@@ -96,9 +96,10 @@ STORIES = [
     Story(
         "results.get()",
         "reads",
-        "run_in_executor(None, queue.get)",
+        "to_thread(queue.get)",
         "/multiprocessing/connection.py:_recv /multiprocessing/queues.py:get",
     ),
+    Story("orders.put(order)", "lock", "to_thread(queue.put, item)", "/multiprocessing/queues.py:put"),
     Story("argon2.hash_secret(secret, salt)", "lock", "slow on purpose", "argon2/low_level.py:hash_secret"),
     # Databases.
     Story("session.get(Order, 3)", "computes", "`yield_per`", "sqlalchemy/orm/loading.py:instances"),

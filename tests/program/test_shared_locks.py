@@ -31,13 +31,14 @@ CIRCLES = {
 NONE = {
     "busy_lock": (LOCK, LockProof.WITH, "other"),
     "lock_that_a_child_may_release": (LOCK, LockProof.WITH, "other"),
-    "lock_that_a_child_took_over": (LOCK, LockProof.OWNER, "other"),
+    "lock_that_a_child_took_over": (LOCK, LockProof.NONE, None),
     "own_signal": (LOCK, LockProof.NONE, None),
     "lock_of_a_child": (LOCK, LockProof.NONE, None),
     "rlock_of_a_child": (RLOCK, LockProof.NONE, None),
     "semaphore": (SEMAPHORE, LockProof.NONE, None),
     "condition_that_let_go": (LOCK, LockProof.WITH, "other"),
     "empty_queue": (LOCK, LockProof.WITH, "other"),
+    "full_queue": (LOCK, LockProof.NONE, None),
 }
 
 pytestmark = pytest.mark.native
@@ -84,7 +85,7 @@ def test_a_circle_over_locks_of_multiprocessing_is_seen(stalled, kind):
 
 @pytest.mark.parametrize("kind", NONE)
 def test_what_another_process_may_release_is_no_circle(stalled, kind):
-    """And the holder is named where this process has one."""
+    """And the holder is named where this process surely has one."""
 
     def waits_long(seen: StallEvidence) -> bool:
         last = seen.samples[-SAMPLES:]

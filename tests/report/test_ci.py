@@ -11,9 +11,21 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.store.samples import BEGAN, HOSTILE, JANK, KILLED, SESSION, SOURCE, STALL, S, hostile_stall, stall
+from tests.store.samples import (
+    BEGAN,
+    GETS,
+    HOSTILE,
+    JANK,
+    KILLED,
+    SESSION,
+    SOURCE,
+    STALL,
+    S,
+    hostile_stall,
+    stall,
+)
 
-from loopcanary.model import Severity
+from loopcanary.model import Cause, Severity
 from loopcanary.model.search import IssueQuery
 from loopcanary.report.ci import formats
 from loopcanary.report.ci.bugs import Bug, bugs
@@ -64,6 +76,14 @@ def test_a_bug_is_at_its_line_in_the_repository(store: Store, checkout: Path) ->
         ("services/shop/orders.py", 87),
     ]
     assert (bug.rule, bug.severity, bug.count, bug.max_ns) == ("stall/native-cpu", Severity.HANG, 2, 2 * S)
+
+
+def test_a_bug_says_what_its_longest_stall_waited_for(store: Store, checkout: Path) -> None:
+    """The rule is that of other bugs, too."""
+    store.put([SESSION], [stall(cause=Cause.LOCK, stacks=(GETS,))])
+    [bug] = found(store, checkout)
+    assert ": waiting for an item in a queue (lock)." in bug.details
+    assert bug.rule_words == "stall: waiting for a lock"
 
 
 def test_columns_of_a_line_that_has_changed_are_not_said(store: Store, checkout: Path) -> None:

@@ -116,6 +116,15 @@ FRAMES = (
     frame("run_app", "/srv/venv/lib/python3.12/site-packages/aiohttp/web.py", 544),
     frame("main", "/srv/shop/web.py", 40, in_app=True),
 )
+GETS = WeightedStack(
+    weight_ns=10,
+    frames=(
+        frame("Condition.wait", "/usr/lib/python3.13/threading.py", 359),
+        frame("Queue.get", "/usr/lib/python3.13/queue.py", 202),
+        frame("main", "/srv/shop/worker.py", 3, in_app=True),
+    ),
+)
+"""Waits for an item in a queue."""
 STALL = Stall(
     id="s1-1",
     session="s1",

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.store.samples import GETS
 
 from loopcanary import diagnosis
 from loopcanary.model import Cause, Culprit, Holder, StallState
@@ -173,6 +174,11 @@ def test_the_last_stall_is_at_the_line_of_who_held_the_gil():
     [row] = rows_of(process(last={0: stall(cause=Cause.GIL, holder=Holder(thread="pool", culprit=hog))}))
     assert last_words(row, "/srv/shop") == "250 ms gil hog.py:7"
     assert any(("hog.py:7", "place") in line for line in about(row, "/srv/shop"))
+
+
+def test_the_last_stall_says_what_it_waited_for():
+    [row] = rows_of(process(last={0: stall(cause=Cause.LOCK, stacks=(GETS,))}))
+    assert any("waiting for an item in a queue" in text for line in about(row) for text, _ in line)
 
 
 def test_as_json():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.store.samples import frame, stall
+from tests.store.samples import GETS, frame, stall
 
 import loopcanary.ui
 from loopcanary.model import Cause
@@ -31,7 +31,6 @@ def waits(*places: tuple[str, str]) -> WeightedStack:
 
 
 IN_CONDITION = ("threading.py", "Condition.wait")
-GETS = waits(IN_CONDITION, ("queue.py", "Queue.get"), ("worker.py", "main"))
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,6 @@ def test_a_module_is_locked_by_the_thread_that_imports_it():
     )
 
 
-def test_a_lock_of_processes_says_who_acquired_it_last():
-    holder = Holder(
-        thread="audit", culprit=None, share=1.0, lock="multiprocessing.Lock", proof=LockProof.OWNER
-    )
-    assert holder_words(holder) == (
-        "thread audit, holding the multiprocessing.Lock (of this process's threads it acquired it last)"
-    )
-
-
 @pytest.mark.parametrize(
     ("lock", "holder", "waits", "held"),
     [

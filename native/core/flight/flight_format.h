@@ -388,7 +388,7 @@ typedef enum {
 /* How it is known that the thread `holder_tid` holds it. */
 typedef enum {
     LC_PROOF_NONE = 0, /* it is not known */
-    LC_PROOF_OWNER = 1, /* the lock names its owner; of LC_LOCK_SHARED, the thread of this process that acquired it last */
+    LC_PROOF_OWNER = 1, /* the lock names its owner */
     LC_PROOF_WITH = 2   /* the thread is in a `with` block of this lock */
 } lc_lock_proof;
 

@@ -21,12 +21,11 @@ static bool sleeps_for_lock(lc_frame_source *source, uint64_t thread_state, cons
     return !lc_sleeps_on_gil(&gil, call->args[0]);
 }
 
-/* Nobody waits for an RLock of their own. Another process may release a Lock of processes that no `with` block holds. */
+/* Nobody waits for an RLock of their own. */
 static bool is_held(const lc_circle_link *link, const lc_lock_view *lock)
 {
     const bool is_recursive = lock->kind == LC_LOCK_RECURSIVE || lock->kind == LC_LOCK_SHARED_RECURSIVE;
-    const bool is_sure = lock->kind == LC_LOCK_SHARED ? lock->proof == LC_PROOF_WITH : lock->proof != LC_PROOF_NONE;
-    return lock->kind != LC_LOCK_NONE && is_sure &&
+    return lock->kind != LC_LOCK_NONE && lock->proof != LC_PROOF_NONE &&
            !(is_recursive && lock->holder_thread_state == link->thread_state);
 }
 

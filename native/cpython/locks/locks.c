@@ -159,44 +159,40 @@ static bool ends_by(const lc_cpython_source *source, uint64_t thread_state, uint
 
 typedef struct {
     const lc_found_lock *lock;
-    uint64_t waiting; /* thread state */
     uint64_t owner; /* ident of the thread that owns it by the lock's own word, 0 none */
     uint32_t frame_budget;
     uint8_t frame; /* of the last proof, as in lc_lock_view */
 } search;
 
-/* Of the thread that a Lock between processes names. One that waits for the lock that it took itself may do so until another
- * process releases it: then the lock is a signal, and nobody's. */
-static lc_lock_proof shared_proof(lc_cpython_source *source, search *s, uint64_t thread_state)
+/* Of a Lock between processes the thread that it names has acquired it; but any process may have released it since, as the
+ * place of a queue. Only the thread's `with` block says that it is the holder. */
+static bool is_proven_by_frame(const search *s)
 {
-    const proving_frame found = proving(source, s->lock, thread_state, &s->frame_budget);
-    s->frame = found.number;
-    return found.address != 0 ? LC_PROOF_WITH : thread_state != s->waiting ? LC_PROOF_OWNER : LC_PROOF_NONE;
+    const lc_lock_kind kind = s->lock->kind;
+    return kind == LC_LOCK_PLAIN || kind == LC_LOCK_MODULE || (kind == LC_LOCK_SHARED && s->owner != 0);
 }
 
 static lc_lock_proof proof_of(lc_cpython_source *source, search *s, uint64_t thread_state)
 {
+    const lc_lock_kind kind = s->lock->kind;
     s->frame = 0;
     if (s->owner != 0 && ident_of(source, thread_state) != s->owner) {
         return LC_PROOF_NONE;
     }
-    if (s->owner != 0 && s->lock->kind == LC_LOCK_SHARED) {
-        return shared_proof(source, s, thread_state);
-    }
-    if (s->owner != 0) {
-        if (is_recursive(s->lock->kind)) {
+    if (s->owner != 0 && kind != LC_LOCK_SHARED) {
+        if (is_recursive(kind)) {
             s->frame = proving(source, s->lock, thread_state, &s->frame_budget).number;
         }
         return LC_PROOF_OWNER;
     }
-    if (s->lock->kind == LC_LOCK_PLAIN && ends_by(source, thread_state, s->lock->object)) {
+    if (kind == LC_LOCK_PLAIN && ends_by(source, thread_state, s->lock->object)) {
         return LC_PROOF_OWNER;
     }
-    if (s->lock->kind != LC_LOCK_PLAIN && s->lock->kind != LC_LOCK_MODULE) {
+    if (!is_proven_by_frame(s)) {
         return LC_PROOF_NONE;
     }
     const proving_frame found = proving(source, s->lock, thread_state, &s->frame_budget);
-    s->frame = s->lock->kind == LC_LOCK_PLAIN ? found.number : 0;
+    s->frame = kind != LC_LOCK_MODULE ? found.number : 0;
     return found.address != 0 ? LC_PROOF_WITH : LC_PROOF_NONE;
 }
 
@@ -303,7 +299,6 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
         name_module(source, lock.module, out);
     }
     search s = {.lock = &lock,
-                .waiting = question->thread_state,
                 .owner = owner_of(source, &lock),
                 .frame_budget = LC_LOCK_FRAMES_MAX};
     if (question->known_holder != 0) {

@@ -12,9 +12,9 @@
  * that the thread sleeps on lies in the lock. From 3.14 on it sleeps on its own stack; there it is the lock that
  * is being called, by the frame's stack pointer, and that says that a thread is parked at it.
  *
- * Who holds it: an RLock names its owner; a thread holds a lock in whose `with` block it is (with_blocks.h). A lock between
- * processes (semlock.h) names the thread of this process that acquired it: both its word and its `with` block prove a Lock's
- * holder, its word alone only that no thread of this process has released it since. */
+ * Who holds it: an RLock names its owner; a thread holds a lock in whose `with` block it is (with_blocks.h). An RLock
+ * between processes (semlock.h) names its owner, too. A Lock of theirs names the thread of this process that acquired it last:
+ * that thread holds it if it is in the lock's `with` block as well. */
 void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_lock_view *out);
 
 /* lc_frame_source.waits_for: whether a thread waits for the lock at this address, as lc_lock answered it of another thread

@@ -12,8 +12,8 @@
 #include "cpython/walker/frame_values.h"
 
 /* SemLockObject, Modules/_multiprocessing/semaphore.c, the same from 3.11 to 3.15. It is private, but its members for Python say
- * where they are: these are compared with the type of each process that is looked at. What lies between the first two of them,
- * an unsigned long and an int, has one order only that fits. */
+ * where they are: these are compared with the type of each process that is looked at. Between the
+ * first two lie an unsigned long and an int: only in this order do they fit there. */
 enum {
     SEMLOCK_HANDLE = 16,  /* sem_t *, in memory that the processes share */
     SEMLOCK_LAST_TID = 24, /* ident of the thread that acquired it last */
@@ -119,8 +119,8 @@ lc_lock_kind lc_semlock_behind(lc_cpython_source *source, uint64_t slot, uint64_
     return is_semlock_type(source, lc_type_at(source, *lock)) ? kind_of(source, *lock) : LC_LOCK_NONE;
 }
 
-/* Between its release and the next acquire: a count may be one more still. In glibc the low half of the first word, in musl 31
- * bits of it. */
+/* A release posts the semaphore before it lowers the count: between the two the count is still that of a held lock. The value is
+ * in glibc the low half of the first word, in musl 31 bits of it. */
 static bool is_free(const lc_cpython_source *source, uint64_t lock)
 {
     const int32_t value = number_at(source, lc_word_at(source, lock + SEMLOCK_HANDLE), INT32_MAX);

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from loopcanary.bundles.classes import ALL, CLASSES
 from loopcanary.bundles.errors import BundleError
 from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
-from loopcanary.model import Blocker, Culprit, Issue, Session, StackFrame, Target
+from loopcanary.model import Blocker, Culprit, Issue, Session, StackFrame, Stall, Target
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.search import Remark
 from loopcanary.model.waiting import TargetKind
@@ -264,4 +264,5 @@ def _title(issue: Issue) -> str:
         return own
     culprit = issue.culprit
     place = "" if culprit is None else f" in {culprit.function} ({culprit.file}:{culprit.line})"
-    return f"{issue.kind.value}: {cause_words(issue.cause)}{place}"
+    words = cause_words(issue.cause, issue if isinstance(issue, Stall) else None)
+    return f"{issue.kind.value}: {words}{place}"

@@ -76,8 +76,7 @@ FUTURE = "Future"
 
 
 SHARED_LOCK = "multiprocessing.Lock"
-"""The `kind` of a lock between processes, any of which may release it. By `OWNER` its holder is the thread of
-this process that acquired it last."""
+"""The `kind` of a lock between processes, and of a semaphore of one, as of a queue with room for one item."""
 SHARED_RLOCK = "multiprocessing.RLock"
 SHARED_SEMAPHORE = "multiprocessing.Semaphore"
 """It has no one holder. Conditions, events and queues of multiprocessing wait for one, too."""

@@ -70,7 +70,7 @@ def _last(row: LaneRow) -> Iterator[Cell]:
         duration_ns = max(duration_ns, row.state_ns or 0)
     yield f"; {over}: {format_duration(duration_ns)}, ", ""
     yield last.cause.value, "bold"
-    yield f" ({confidence_word(last.confidence)}): {cause_words(last.cause)}", ""
+    yield f" ({confidence_word(last.confidence)}): {cause_words(last.cause, last)}", ""
 
 
 def _source(row: LaneRow, folder: str) -> Iterator[Cell]:

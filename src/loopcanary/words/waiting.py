@@ -7,7 +7,6 @@ from loopcanary.model.timeline import Doing
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import (
     IMPORT_LOCK,
-    SHARED_LOCK,
     THREAD_END,
     Contributor,
     LockProof,
@@ -60,8 +59,6 @@ def proof_words(lock: str, proof: LockProof) -> str:
     """How it is known who holds a lock of this kind: `it is inside a with block of this lock`."""
     if lock.startswith(IMPORT_LOCK) and proof is LockProof.WITH:
         return "it is importing the module"
-    if lock == SHARED_LOCK and proof is LockProof.OWNER:
-        return "of this process's threads it acquired it last"
     return _PROOF_WORDS[proof]
 
 

@@ -235,6 +235,20 @@ def empty_queue():
     items.get()
 
 
+def full_queue():
+    """Its room for one item is a lock that the other one acquired, and the reader releases."""
+    items = FORKS.Queue(1)
+
+    def fill(taken):
+        items.put("first")
+        taken()
+        NEVER.wait()
+
+    in_thread("other", fill)
+    waits()
+    items.put("second")
+
+
 async def main():
     globals()[sys.argv[1]]()
 

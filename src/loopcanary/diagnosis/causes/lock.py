@@ -145,7 +145,6 @@ def _holder_sentences(
     if holders:
         yield from holder_sentences(holders)
         if holders[0].proof in _PROOFS and holders[0].lock != THREAD_END:
-            is_last = holders[0].lock == SHARED_LOCK and holders[0].proof is LockProof.OWNER
-            yield say("owner-last" if is_last else _PROOFS[holders[0].proof])
+            yield say(_PROOFS[holders[0].proof])
         if _holds_it_itself(observation, explained):
             yield say("self-deadlock")

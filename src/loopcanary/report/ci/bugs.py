@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from loopcanary.model import Culprit, Issue, Severity, StackFrame
+from loopcanary.model import Culprit, Issue, Severity, StackFrame, Stall
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
 from loopcanary.report.ci.repository import Repository
@@ -41,7 +41,7 @@ class Bug:
     rule: str
     """`stall/sleep`: kind and cause."""
     rule_words: str
-    """What the rule finds: `stall: sleeping`."""
+    """What the rule finds, in any bug: `stall: sleeping`."""
     severity: Severity
     """Of its longest issue."""
     title: str
@@ -84,7 +84,7 @@ def _bug(group: IssueGroup, worst: Issue | None, repository: Repository, known: 
         rule_words=f"{words}: {cause_words(group.cause)}" if has_cause(group) else words,
         severity=Severity.STALL if worst is None else worst.severity,
         title=printable(group.title, _TITLE_MAX),
-        details=_details(group, words),
+        details=_details(group, worst, words),
         advice=printable(group.advice, _TEXT_MAX) if group.advice else None,
         spot=spot,
         steps=steps,
@@ -95,12 +95,15 @@ def _bug(group: IssueGroup, worst: Issue | None, repository: Repository, known: 
     )
 
 
-def _details(group: IssueGroup, words: str) -> str:
+def _details(group: IssueGroup, worst: Issue | None, words: str) -> str:
     counted = count_of(group.count, words)
     if not group.max_ns:
         return f"{counted}."
     held = f"{counted}, {format_duration(group.total_ns)} in all, the longest {format_duration(group.max_ns)}"
-    return f"{held}: {cause_words(group.cause)} ({group.cause.value})." if has_cause(group) else f"{held}."
+    if not has_cause(group):
+        return f"{held}."
+    cause = cause_words(group.cause, worst if isinstance(worst, Stall) else None)
+    return f"{held}: {cause} ({group.cause.value})."
 
 
 def _spot(culprit: Culprit | None, repository: Repository) -> Spot | None:

@@ -27,10 +27,11 @@ _LOCK_WORDS = {
     SHARED_RLOCK: f"a {SHARED_RLOCK}",
     SHARED_SEMAPHORE: f"a {SHARED_SEMAPHORE}",
 }
+_ELSEWHERE = "; no thread of this process is known to hold it: another process may have to release it"
 _HOLDER_UNKNOWN = {
     "end of a thread": "",
-    SHARED_LOCK: "; its holder is not known: it may be another process",
-    SHARED_RLOCK: "; its holder is not known: it may be another process",
+    SHARED_LOCK: _ELSEWHERE,
+    SHARED_RLOCK: _ELSEWHERE,
     SHARED_SEMAPHORE: "",
 }
 _NAMED_MAX = 6
@@ -179,20 +180,13 @@ def _gil(threads: Sequence[ThreadSight]) -> Iterator[tuple[str, str]]:
             yield f"GIL{of}", "free"
 
 
-def _is_held(lock: WaitedLock) -> bool:
-    """Whether the thread that is named surely holds it: a lock that it took outside of a `with` block may be
-    released by another process."""
-    is_sure = lock.view.kind != SHARED_LOCK or lock.view.proof is LockProof.WITH
-    return lock.holder_tid is not None and is_sure
-
-
 def deadlocks(threads: Sequence[ThreadSight]) -> list[tuple[int, ...]]:
     """Circles of threads each of which waits, without a timeout, for a lock that the next one holds, or for
     its end."""
     waits_for = {
         thread.tid: thread.lock.holder_tid
         for thread in threads
-        if thread.lock is not None and _is_held(thread.lock) and not thread.lock.has_timeout
+        if thread.lock is not None and thread.lock.holder_tid is not None and not thread.lock.has_timeout
     }
     circles: dict[frozenset[int], tuple[int, ...]] = {}
     for start in waits_for:

@@ -52,7 +52,7 @@ CALLS: tuple[Remedy, ...] = (
     call("asyncio.run_coroutine_threadsafe", Way.HANDOVER, LOCKS, "asyncio.run_coroutine_threadsafe run_coroutine_threadsafe asyncio.run_coroutine_threadsafe.result run_coroutine_threadsafe.result", "", "Await the coroutine itself: on the loop's own thread, waiting for it here never ends."),
     call("concurrent.futures", Way.HANDOVER, LOCKS, "future.result fut.result f.result *.result future.exception", "concurrent.futures", "Await the future: `await asyncio.wrap_future(future)`."),
     call("queue", Way.HANDOVER, LOCKS, "queue.get queue.put queue.join q.get q.put", "queue", "Use `asyncio.Queue` inside the loop; from a thread, `loop.call_soon_threadsafe`."),
-    call("mp-queues", Way.HANDOVER, ANY, "", "multiprocessing.queues multiprocessing.connection", "Wait for the other process with `await loop.run_in_executor(None, queue.get)`."),
+    call("mp-queues", Way.HANDOVER, ANY, "", "multiprocessing.queues multiprocessing.connection", "Wait for the other process on a thread: `await asyncio.to_thread(queue.get)`, or `asyncio.to_thread(queue.put, item)`."),
     call("mp-locks", Way.HANDOVER, LOCKS, "", "multiprocessing.synchronize", "Wait for the other process on a thread, with `await asyncio.to_thread(...)` of a function that takes the lock and releases it."),
     call("multiprocessing", Way.HANDOVER, ANY, "process.join proc.join pool.join pool.map pool.starmap pool.apply", "multiprocessing", "Use `await loop.run_in_executor(process_pool, ...)` in place of waiting for the process."),
     call("thread.join", Way.HANDOVER, LOCKS, "thread.join Thread.join worker.join t.join", "", "Wait with `await asyncio.to_thread(thread.join)`, or start the work by `asyncio.to_thread`."),
