@@ -246,7 +246,7 @@ TEST(no_thread_waits_for_an_rlock_of_its_own)
     CHECK(!followed() && !followed());
 }
 
-TEST(a_lock_of_processes_is_in_a_circle_by_its_block)
+TEST(a_lock_of_processes_is_in_a_circle)
 {
     begin(1, 0, -1);
     kinds[0] = kinds[1] = LC_LOCK_SHARED;
@@ -255,14 +255,6 @@ TEST(a_lock_of_processes_is_in_a_circle_by_its_block)
     kinds[0] = LC_LOCK_SHARED_RECURSIVE;
     proofs[0] = LC_PROOF_OWNER;
     CHECK(!followed() && followed());
-}
-
-TEST(a_lock_that_another_process_may_release_is_in_none)
-{
-    begin(1, 0, -1);
-    kinds[1] = LC_LOCK_SHARED;
-    proofs[1] = LC_PROOF_OWNER;
-    CHECK(!followed() && !followed());
 }
 
 TEST(all_threads_are_searched_ever_more_rarely)
