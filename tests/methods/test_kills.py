@@ -123,7 +123,7 @@ def named(path: Path) -> dict[int, str]:
 
 def open_in_tree(content: bytes, header: dict[str, int], opened: bytes) -> list[int]:
     ring = struct.unpack_from(f"<{header['words']}Q", content, layout.WORDS_OFFSET)
-    first = max(0, header["written"] - header["words"])
+    first = max(0, header["written"] - header["words"] + 1)  # the cell before may be overwritten already
 
     def read(number: int, count: int) -> bytes:
         return struct.pack(f"<{count}Q", *(ring[at % len(ring)] for at in range(number, number + count)))

@@ -12,8 +12,10 @@ import pytest
 from tests.methods.test_programs import GIVES_UP_S, Program
 
 from loopcanary.flight.beside import calls_format as layout
+from loopcanary.flight.beside.calls import CallsFile, Window
 from loopcanary.flight.beside.slow_calls import SlowCall, SlowCalls
 from loopcanary.flight.header import TickClock
+from loopcanary.flight.source import open_source
 from loopcanary.model.method_map import CALLS, MAGIC, METHODS, Method, record_of
 
 native = pytest.importorskip("loopcanary._native", reason="needs the C core")
@@ -123,6 +125,30 @@ def load(thread: Thread, parses: int) -> None:
         thread.now += 2
         thread.leave()
     thread.leave(is_slow=True)
+
+
+def test_a_word_that_was_not_counted_yet_is_none(thread):
+    """Its thread was killed between the two. It lies where the oldest word was."""
+    while len(thread.words) < WORDS + 10:
+        thread.enter(4)
+        thread.now += 2
+        thread.leave()
+    thread.enter(3)
+    thread.now += 200
+    window = Window(begin_ns=(thread.now - 200) * US, end_ns=None, last_look_ns=thread.now * US)
+    before = tree_in(thread.write(), window)
+    thread.enter(4)
+    thread.open.pop()
+    assert tree_in(thread.write(written=len(thread.words) - 1), window) == before
+    assert [row[:4] for row in before.rows][-1] == (1, 3, 1, 200 * US)
+
+
+def tree_in(flight: str, window: Window) -> Any:
+    source = open_source(f"{flight}{CALLS}0")
+    try:
+        return CallsFile(source, CLOCK).tree(window, native.call_tree)
+    finally:
+        source.close()
 
 
 def test_neighbours_in_the_same_microsecond_are_not_in_the_tree(thread):

@@ -158,7 +158,7 @@ class CallsFile:
         thread overwrites them faster than they are read."""
         for share in SHARES:
             seen = self._look()
-            oldest = max(0, seen.written - self._words)
+            oldest = self._oldest(seen.written)
             # From further on, where the thread writes meanwhile.
             first = oldest + (self._words // share if share and oldest else 0)
             window = self._window(of, seen)
@@ -173,7 +173,7 @@ class CallsFile:
                 ROWS_MAX,
                 seen.at_work if first else AT_NO_WORK,
             )
-            if self._header()["written"] - self._words <= first:
+            if self._oldest(self._header()["written"]) <= first:
                 return self._as_tree(answer, self._lost(first, answer[1], window[0]))
         return None
 
@@ -190,7 +190,7 @@ class CallsFile:
         written, end_us = before.words, before.us
         for share in SHARES:
             seen = self._look()
-            oldest = max(before.words, seen.written - self._words)
+            oldest = max(before.words, self._oldest(seen.written))
             first = min(seen.written, oldest + (self._words // share if share else 0))
             begin_us = before.us
             if first < seen.written:
@@ -210,7 +210,7 @@ class CallsFile:
                 rows,
                 before.at_work if first == before.words else seen.at_work,
             )
-            if self._header()["written"] - self._words <= first:
+            if self._oldest(self._header()["written"]) <= first:
                 progress = ReadSoFar(seen.written, end_us, answer[5])
                 return self._as_tree(answer, first - before.words), progress
             written = seen.written
@@ -220,9 +220,9 @@ class CallsFile:
     def copy(self, window: Window) -> CallsCopy:
         """What is there of a window that is over, to be read when the thread may overwrite it."""
         seen = self._look()
-        first = max(0, seen.written - self._words)
+        first = self._oldest(seen.written)
         words = self._read(first, seen.written - first)
-        gone = max(0, self._header()["written"] - self._words - first)  # overwritten meanwhile
+        gone = max(0, self._oldest(self._header()["written"]) - first)  # overwritten meanwhile
         return CallsCopy(self, words[8 * gone :], seen.opened, self._window(window, seen))
 
     def ns_of(self, us: int) -> int:
@@ -257,6 +257,11 @@ class CallsFile:
         if seen.written:
             last_us = max(last_us, self._time_of(seen.written - 1, last_us))
         return begin_us, max(begin_us, last_us)
+
+    def _oldest(self, written: int) -> int:
+        """The number of the oldest word. The one before it may be overwritten by one that is not counted yet:
+        the thread may be in the middle of that, or was killed there."""
+        return max(0, written - int(self._words) + 1)
 
     def _time_of(self, number: int, near_us: int) -> int:
         """When the word of this number was written."""

@@ -172,12 +172,12 @@ class _SlowCallsFile(CallsFile):
     def tree_in(self, of: _Noted, call_tree: CallTree) -> CallsInWindow:
         """The call and all in it, as far as its thread has not overwritten that."""
         for share in SHARES:
-            oldest = max(0, self._header()["written"] - self._words)
+            oldest = self._oldest(self._header()["written"])
             first = oldest + (self._words // share if share and oldest else 0)
             if first >= of.end:
                 break
             words = self._read(first, of.end - first)
-            if self._header()["written"] - self._words <= first:
+            if self._oldest(self._header()["written"]) <= first:
                 return self._tree_of(of, words, first, call_tree)
         return self._alone(of)
 
