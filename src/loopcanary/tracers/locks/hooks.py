@@ -310,12 +310,19 @@ def _why(frame: FrameType | None) -> str:
 
 
 def _leaving(kind: Any, release: Any) -> Any:
-    """Past the hook in `release`: what was entered left no note. A subclass may release in another way."""
+    """Past the hook in `release`: what was entered left no note. A subclass may release in another way. The
+    parameters are those of the original: `*args` would cost 7 % of a block."""
 
-    async def __aexit__(self: Any, *_args: Any, **_names: Any) -> None:  # noqa: N807 - its name
+    async def of_asyncio(self: Any, exc_type: Any, exc: Any, tb: Any) -> None:  # noqa: ARG001
         if type(self) is kind:
             release(self)
         else:
             self.release()
 
-    return __aexit__
+    async def of_anyio(self: Any, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:  # noqa: ARG001
+        if type(self) is kind:
+            release(self)
+        else:
+            self.release()
+
+    return of_asyncio if kind in PLAIN else of_anyio
