@@ -3,6 +3,7 @@ moves.
 
 `primitives` knows the locks, `hooks` notes who waits and who acquired, `asyncio_tasks` and `trio_tasks` read
 what a task holds and waits for from its `coroutines`, `threads` which threads work for them and wait for
-them, `cycles` finds those that cannot go on, `lost` those that nothing can wake (by `island`), `watch`
-decides on each loop's own thread, `tracer` is what is registered.
+them, `cycles` finds those that cannot go on, `lost` those that nothing can wake (by `island`), `gates` knows
+locks that others release on purpose, `watch` decides on each loop's own thread, `tracer` is what is
+registered.
 """
