@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from loopcanary.importers.ownership import JavaOwnership
 from loopcanary.importers.sources import Text, says_nothing, streams, unquoted
 from loopcanary.importers.starts import start_of
 from loopcanary.importers.verdicts import stall_of
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Session, SessionEnd
 from loopcanary.model.figures.frames import SceneFrames
 from loopcanary.model.figures.traces import TraceFigures

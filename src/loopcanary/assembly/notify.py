@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from loopcanary.assembly.store import recover
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Config, IssueKind
 from loopcanary.notifications.desk import Desk
 from loopcanary.notifications.feed import Feed, Live

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopcanary.assembly import native_module
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Config, Session
 from loopcanary.whose_stderr import is_a_child, is_by_hand, may_speak
 

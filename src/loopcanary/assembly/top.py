@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +19,7 @@ from loopcanary.assembly.store import STORE, config_of, host_name, paths_of
 from loopcanary.engine.flight_place import SHARED_MEMORY, in_memory
 from loopcanary.engine.recorder import SUFFIX
 from loopcanary.flight.glance import Glances, SlotGlance
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall, StallState
 from loopcanary.model.live import LaneReading, Life, ProcessReading
 from loopcanary.store import FLIGHT_FOLDER

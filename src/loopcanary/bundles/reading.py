@@ -7,13 +7,14 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from loopcanary.bundles import layout
 from loopcanary.bundles.archive import lines, opened
 from loopcanary.bundles.errors import BundleError
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, SessionEnd, Stall
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.unknown import UnknownIssue

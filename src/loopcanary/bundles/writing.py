@@ -10,11 +10,12 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import IO, Any, Protocol, Self
 
 from loopcanary.bundles import layout
 from loopcanary.bundles.errors import BundleError
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, Stall, StallState
 from loopcanary.model.search import Remark
 from loopcanary.wire import SCHEMA_VERSION, time_to_text, to_wire

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import click
 from loopcanary.cli.refusals import NotFoundError
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Renamed, Word
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.model.stall import Cause
 from loopcanary.ui.sources import as_one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 from loopcanary.diagnosis.code.call_sites import CallSites
@@ -17,6 +17,7 @@ from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.surroundings import make_surroundings
 from loopcanary.diagnosis.samples.views import one_of_each, see
 from loopcanary.diagnosis.samples.weights import SampleWeights, fit_to_counters, weigh
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Config, Ledger, Session, StallEvidence
 
 _ASLEEP = ("S", "D")

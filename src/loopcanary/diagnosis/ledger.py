@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from loopcanary.diagnosis.samples.weights import SampleWeights
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Collection, GilState, KernelView, Ledger, Sample, StallEvidence
 
 TICK_NS = 4_000_000

@@ -6,12 +6,12 @@ A wrapped `path:line` cannot be clicked, so a line with a place in it is never w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
 from loopcanary.document import parts as doc
 from loopcanary.document.wrapping import fitting, shown, width_of, wrapped
+from loopcanary.late_dataclass import dataclass
 from loopcanary.words.text import underlined
 
 _BARS = " ▁▂▃▄▅▆▇█"

@@ -5,8 +5,9 @@ Text of the watched program needs no care: every printer makes it printable and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from loopcanary.late_dataclass import dataclass
 
 
 class Tone(Enum):

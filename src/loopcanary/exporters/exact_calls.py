@@ -8,9 +8,9 @@ last.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame, Stall, StallState, TracedCall, TracedCalls
 from loopcanary.model.call_tree import levels, parents, places
 

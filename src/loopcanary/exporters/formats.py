@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import IO
 
 from loopcanary.exporters.errors import ExportError
 from loopcanary.exporters.source import Exported
+from loopcanary.late_dataclass import dataclass
 from loopcanary.registry import EXPORTERS, REGISTRY, Registration
 
 

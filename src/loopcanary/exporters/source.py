@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, LagIssue, Stall
 from loopcanary.model.calls import TimedCall
 

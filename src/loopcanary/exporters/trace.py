@@ -8,7 +8,7 @@ show what they ran when the stall became a hang.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from loopcanary.exporters.exact_calls import NAME, exact_calls
@@ -23,6 +23,7 @@ from loopcanary.exporters.texts import (
     short_place,
     whole,
 )
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Activity, EarlierWork, StackFrame, Stall, Timeline
 from loopcanary.model.calls import TimedCall
 from loopcanary.model.earlier import WorkKind

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
@@ -17,6 +17,7 @@ from loopcanary.flight.header import Section, TickClock, bounded, read_tick_cloc
 from loopcanary.flight.lanes import carried, lane_allowance_ns, lane_totals
 from loopcanary.flight.slots import read_slot_facts
 from loopcanary.flight.source import ByteSource
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.live import LaneReading, Work
 
 _LANES_MAX: Final = layout.LANE_COUNT

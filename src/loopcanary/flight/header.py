@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
@@ -10,6 +9,7 @@ from loopcanary.flight.errors import FlightError
 from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, TakenBy
 from loopcanary.flight.signals import NotedSignal, came_in, fault_of, killed_by, read_signals
 from loopcanary.flight.source import ByteSource
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock, Fault, KilledBy
 
 LARGEST: Final = (1 << 63) - 1

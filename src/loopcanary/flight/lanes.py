@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
@@ -11,6 +10,7 @@ from loopcanary.flight.format import EndedKind, LaneState
 from loopcanary.flight.header import Section, TickClock, bounded
 from loopcanary.flight.rings import whole_entries
 from loopcanary.flight.source import ByteSource
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LaneTotals, StallScope
 
 _TRIES: Final = 4

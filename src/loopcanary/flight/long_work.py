@@ -7,7 +7,6 @@ all the same: it is the difference of two entries, less the first of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
@@ -16,6 +15,7 @@ from loopcanary.flight.header import Section, TickClock, bounded
 from loopcanary.flight.lanes import read_lane, text_of
 from loopcanary.flight.rings import whole_entries
 from loopcanary.flight.source import ByteSource
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LongWork, ShortWork, WorkKind
 
 _RING_END: Final = layout.LONG_WORK_OFFSET + layout.LONG_WORK_COUNT * layout.LONG_WORK.size

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from loopcanary.flight.format import Layout
 from loopcanary.flight.source import ByteSource
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Fault, KilledBy
 from loopcanary.model.session import signal_name
 from loopcanary.model.units import format_duration

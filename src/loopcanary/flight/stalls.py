@@ -8,13 +8,13 @@ did not stall; a thread that has not moved on is in it still, or died in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from loopcanary.flight.format import ENDED_COUNT, EndedKind, SlotState
 from loopcanary.flight.header import LARGEST, bounded
 from loopcanary.flight.lanes import EndedStall, text_of
 from loopcanary.flight.slots import SlotCopy
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StallEvidence, StallScope
 
 _UNSLOTTED_SERIAL: Final = 1 << 56

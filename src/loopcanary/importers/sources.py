@@ -12,10 +12,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.protocols.imports import Line
 
 FILE_MAX = 64 << 20

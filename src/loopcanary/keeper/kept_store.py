@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from loopcanary.keeper.exits import wait_status
 from loopcanary.keeper.files import DeathNote, Files, StoreFailure, WatchedLife
 from loopcanary.keeper.seat import LEFT_WALL_NS, Seat
 from loopcanary.keeper.signals import FollowedFolder
+from loopcanary.late_dataclass import dataclass
 
 _S = 1_000_000_000
 _EVERY_NS = _S

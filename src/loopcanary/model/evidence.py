@@ -6,9 +6,9 @@ them. Nothing here is a verdict.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.earlier import LongWork, ShortWork
 from loopcanary.model.stack import Stack
 from loopcanary.model.waiting import Contributor, GilState, LockView, Target

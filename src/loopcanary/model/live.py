@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.evidence import LaneTotals
 from loopcanary.model.session import Session
 from loopcanary.model.stall import Stall

@@ -7,9 +7,9 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.trace_cells import TRACES
 
 MAGIC: Final = b"LCMETHOD\x01\0\0\0"

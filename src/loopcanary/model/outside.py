@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack import Stack
 from loopcanary.model.waiting import LockView, Target

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.stall import Cause, Culprit, Holder
 

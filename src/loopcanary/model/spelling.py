@@ -10,8 +10,9 @@ where it is declared:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from loopcanary.late_dataclass import dataclass
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import ClassVar
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.calls import TracedCalls
 from loopcanary.model.config import ANR_NS, HANG_NS
 from loopcanary.model.issues.kind import IssueKind

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.earlier import EarlierWork, ShortWork
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame

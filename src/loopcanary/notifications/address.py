@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.notifications.words import NO_ADDRESS, VARIABLE
 
 _LENGTH_MAX = 4_096

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, IssueKind, Session, StallState
 from loopcanary.notifications.feed import Feed
 from loopcanary.notifications.news import News, group_of

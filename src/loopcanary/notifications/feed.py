@@ -5,9 +5,9 @@ they are stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, Stall, StallState
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore

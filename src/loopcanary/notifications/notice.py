@@ -6,10 +6,9 @@ the culprit's file, no values, no source beyond the call in the title.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopcanary.document.verdict import verdict
 from loopcanary.document.wrapping import plain
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause, Issue, Session, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.notifications.rate_limit import Permit, Withheld

@@ -6,9 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.notifications.notice import Notice, after_losses
 
 _QUEUE_MAX = 32

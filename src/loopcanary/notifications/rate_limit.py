@@ -7,8 +7,10 @@ bugs together. What is withheld is counted and said with the next one.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeVar
+
+from loopcanary.late_dataclass import dataclass
 
 _T = TypeVar("_T")
 _MINUTE_NS = 60_000_000_000

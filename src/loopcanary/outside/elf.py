@@ -13,9 +13,9 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.outside.memory import MappedFile, Memory
 
 Read = Callable[[int, int], bytes | None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.outside import elf
 from loopcanary.outside.errors import OutsideError
 from loopcanary.outside.memory import MappedFile, Memory, mapped_files, mappings

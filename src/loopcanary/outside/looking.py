@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.outside import StackReading, ThreadSight, WaitedLock
 from loopcanary.model.stack import Frame, Stack
 from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof, LockView

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.outside.errors import OutsideError
 from loopcanary.outside.processes import Process
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.outside.errors import NotReadableError, OutsideError
 
 _PROC = Path("/proc")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from loopcanary.late_dataclass import dataclass
 from loopcanary.outside.processes import Process
 
 _RUNNING = "running"

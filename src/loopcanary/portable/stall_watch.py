@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.evidence import Sample, ThreadReading, ThreadStack
 from loopcanary.model.stall import ANR_NS, HANG_NS
 from loopcanary.model.waiting import GilState

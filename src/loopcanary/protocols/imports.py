@@ -6,8 +6,10 @@ Every value comes from a stranger's file. Who makes an issue of it (assembly.imp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from loopcanary.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from loopcanary.model import FindingRule, FoundAt

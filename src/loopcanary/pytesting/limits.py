@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause
 from loopcanary.model.units import parse_duration_ns
 

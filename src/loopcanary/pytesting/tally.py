@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of, printable
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame
 from loopcanary.words.text import library_path
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Stall
 from loopcanary.model.search import IssueQuery, Totals, of_type
 from loopcanary.report.figures.affected import EXAMINED, affected

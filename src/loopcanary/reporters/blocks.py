@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from loopcanary.document.layout import Sheet, lines
@@ -29,6 +29,7 @@ from loopcanary.document.verdict import (
     verdict,
     where_held,
 )
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.words.guards import unreported_words

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.store import records, remarks
 from loopcanary.store.errors import StoreError
 from loopcanary.store.records import ISSUE, SESSION, bound, excluded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.config import STORE_NAME
 from loopcanary.store.errors import StoreError
 

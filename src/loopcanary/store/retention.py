@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.store.search import bounded
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.top.rows import LaneRow, State
 
 DEAD_SHOWN_NS: Final = 600_000_000_000

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.stall import StallState
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.top.rows import LaneRow, State

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LaneTotals, LoopHealth, Session
 from loopcanary.model.live import LaneReading, Life, ProcessReading, Work
 from loopcanary.model.stall import HANG_NS, Stall

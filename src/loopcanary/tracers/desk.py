@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from loopcanary.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from loopcanary.model import LagIssue

@@ -7,9 +7,9 @@ figures between two looks at its epoch, and takes them only where nothing was in
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from dataclasses import dataclass
 from typing import Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures.frames import (
     FROZEN_NS,
     LEVELS,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS, IdleFigures
 
 NAMES_MAX = 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures.histogram import bucket_of, quantile_ns
 from loopcanary.model.figures.lags import INPUT_LAG_NS, InputFigures
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock
 from loopcanary.model.figures.frames import FrameFigures, FrameSlice, SceneFrames
 from loopcanary.model.figures.lags import IdleFigures, InputFigures

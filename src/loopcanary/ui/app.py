@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue
 from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 
 from markupsafe import Markup
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.ui.rendering import STATIC
 
 _STYLES = ("vendor/d3-flamegraph.css", "vendor/uPlot.min.css", "loopcanary.css", "report.css")

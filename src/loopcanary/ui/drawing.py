@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import log
+
+from loopcanary.late_dataclass import dataclass
 
 _STEPS_NS = tuple(
     seconds * 1_000_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import IssueKind, Session, Stall
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery
 from loopcanary.model.units import format_size

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import uvicorn
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.ui.app import Site, application
 from loopcanary.ui.guard import TOKEN, App, Guard
 from loopcanary.ui.live import Look, Watch

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from heapq import merge
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import IssueKind
 from loopcanary.model.search import GroupSums, IssueGroup, IssueQuery, Remark, Totals
 from loopcanary.protocols.stores import IssueStore

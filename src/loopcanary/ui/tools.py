@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, LoopHealth, Session, Stall, TracerStatus
 from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.report.figures.loops import Delays

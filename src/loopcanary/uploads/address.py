@@ -6,10 +6,10 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.uploads.errors import UploadError
 
 TOKEN_VARIABLE = "LOOPCANARY_UPLOAD_TOKEN"  # noqa: S105 - its name

@@ -11,10 +11,10 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StallState
 from loopcanary.uploads.errors import UploadError
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
+
+from loopcanary.late_dataclass import dataclass
 
 FIRST_S, LONGEST_S = 1.0, 60.0
 ATTEMPTS = 8

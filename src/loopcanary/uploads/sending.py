@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, StallState
 from loopcanary.uploads.client import Post
 from loopcanary.uploads.errors import UploadError

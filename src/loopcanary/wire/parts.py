@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final, get_args, get_origin, get_type_hints
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import Spelling, spelling_of
 
 _UNITS: Final = (("_wall_ns", "_at"), ("_ns", "_ms"), ("_mhz", "_hz"))
 """Endings of fields and what JSON has in their place, the longest first."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WirePart:
     """One field; or a constant of the class, or a property, which are written and not read."""
 

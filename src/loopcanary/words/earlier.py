@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.earlier import EarlierWork, ShortWork, WorkKind
 from loopcanary.model.timeline import Timeline
 from loopcanary.model.units import format_duration

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from loopcanary.assembly.store import config_of, marked, owned_by, paths_of, slo
 from loopcanary.engine import Boundary
 from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard, tracing_process
 from loopcanary.engine.in_process.pipeline import Pipeline, Stations
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Config, Issue, Session, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
 from loopcanary.protocols.plugins import Interceptor, Reporter

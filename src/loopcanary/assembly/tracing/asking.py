@@ -4,13 +4,14 @@ errand."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from loopcanary import flight
 from loopcanary.assembly.errands.asking import Errand, watched
 from loopcanary.assembly.tracing.errands import REFUSED
 from loopcanary.engine.traced import TRACERS
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures.tracers import TracerStatus, TracerStep
 from loopcanary.model.outside import Unseen
 from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcanary.config.files import find_settings_file
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.units import parse_duration_ns
 from loopcanary.report.ci.budget import Budget
 

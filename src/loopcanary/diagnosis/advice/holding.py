@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopcanary.diagnosis.code.call_sites import header_end
 from loopcanary.diagnosis.code.ownership import Owner
 from loopcanary.diagnosis.code.stack_frames import NO_STACK, PlacedFrame
@@ -12,6 +10,7 @@ from loopcanary.diagnosis.samples.marks import last_name
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.diagnosis.title import short_place
+from loopcanary.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

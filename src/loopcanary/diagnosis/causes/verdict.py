@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause, Holder
 from loopcanary.words.sentences import say
 

@@ -6,13 +6,13 @@ import ast
 import io
 import re
 import tokenize
-from dataclasses import dataclass
 
 from loopcanary.diagnosis.code.blocks import block_at, headers_around
 from loopcanary.diagnosis.code.parsing import parses, statement
 from loopcanary.diagnosis.code.repetition import is_loop, is_loop_head, is_repeated
 from loopcanary.diagnosis.code.sources import SourceLines, SourceReader
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Frame
 
 CALL_TEXT_MAX = 80

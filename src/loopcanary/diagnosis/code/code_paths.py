@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import cache
 
 from loopcanary.facts import code_paths
+from loopcanary.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

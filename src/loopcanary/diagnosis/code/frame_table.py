@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
@@ -18,6 +17,7 @@ from loopcanary.diagnosis.code.stack_frames import (
     Role,
     ShownStack,
 )
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Frame, Stack, StackFrame
 from loopcanary.model.loop_frames import boundaries
 

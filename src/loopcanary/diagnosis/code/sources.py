@@ -8,9 +8,11 @@ import os
 import stat
 import threading
 import tokenize
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from loopcanary.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from loopcanary.model.stall import Culprit

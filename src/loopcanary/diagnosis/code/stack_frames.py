@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Frame, StackFrame
 
 

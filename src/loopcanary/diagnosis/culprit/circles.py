@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from loopcanary.diagnosis.culprit.suspect import find_suspect, to_culprit
 from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Culprit, Stack, ThreadWait
 from loopcanary.model.waiting import FUTURE, IMPORT_LOCK, THREAD_END
 from loopcanary.words.sentences import Sentence, say

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from loopcanary.diagnosis.causes.sleep import SLEEPING_CALLS
 from loopcanary.diagnosis.causes.verdict import Verdict
@@ -11,6 +10,7 @@ from loopcanary.diagnosis.code.parsing import expression
 from loopcanary.diagnosis.code.repetition import is_loop
 from loopcanary.diagnosis.culprit.suspect import Suspect
 from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Blocker, Cause
 
 _IN_A_ROW = 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter, is_not, le
 
 from loopcanary.diagnosis.causes.verdict import Verdict
@@ -13,6 +12,7 @@ from loopcanary.diagnosis.culprit.blocker import find_blocker
 from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause, Portion
 
 _LEAST = 0.1

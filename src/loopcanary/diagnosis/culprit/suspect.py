@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from loopcanary.diagnosis.code.call_sites import CallSites
 from loopcanary.diagnosis.code.ownership import Owner
 from loopcanary.diagnosis.code.stack_frames import Function, Path, Placed, PlacedFrame, PlacedStack
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Culprit
 
 Weighed = tuple[PlacedStack, int]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter, sub
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Sample, StallEvidence, Surroundings
 
 _LATE_INTERVALS = 5

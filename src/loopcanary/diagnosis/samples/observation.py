@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from loopcanary.diagnosis.code.call_sites import NO_SITE, CallSite, CallSites
 from loopcanary.diagnosis.code.stack_frames import PlacedStack
 from loopcanary.diagnosis.samples.views import WeighedSample, one_of_each
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Ledger, PriorityChange, Stack, StallEvidence, Surroundings
 from loopcanary.words.sentences import Sentence, say
 

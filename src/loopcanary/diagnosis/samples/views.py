@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 
 from loopcanary.diagnosis.code.call_sites import CallSites
 from loopcanary.diagnosis.code.ownership import Owner
 from loopcanary.diagnosis.code.stack_frames import NO_STACK, Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.samples.syscalls import syscall_name
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Sample, Stack
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter, sub
 
 from loopcanary.diagnosis.code.stack_frames import PlacedStack, ShownStack
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import WeightedStack
 
 

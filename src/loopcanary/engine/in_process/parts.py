@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.protocols.engine import Backend
 
 if TYPE_CHECKING:

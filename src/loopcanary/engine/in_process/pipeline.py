@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from loopcanary.engine import Boundary
 from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.in_process.recent import Recent
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Stall, StallEvidence, StallState
 from loopcanary.protocols.plugins import Interceptor, Reporter
 from loopcanary.protocols.stores import Sink

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from loopcanary.flight.beside import calls_format as layout
@@ -18,6 +17,7 @@ from loopcanary.flight.beside.timed_calls import timed_calls
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock, bounded
 from loopcanary.flight.source import ByteSource, open_source
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame, StallEvidence
 from loopcanary.model.calls import TimedCall, TracedCalls
 from loopcanary.model.method_map import CALLS, CALLS_FILES, Method

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.source import open_source
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame
 from loopcanary.model.calls import TracedCall, TracedCalls, TracedWork
 from loopcanary.model.method_map import METHODS, Method, records_in

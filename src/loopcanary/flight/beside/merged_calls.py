@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from loopcanary.flight.beside.calls import (
@@ -19,6 +19,7 @@ from loopcanary.flight.beside.calls_named import CallsInWindow, frame_of, method
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock
 from loopcanary.flight.source import open_source
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.call_tree import heaviest
 from loopcanary.model.calls import TimedCall, TracedCall, TracedCalls
 from loopcanary.model.method_map import CALLS, CALLS_FILES, Method

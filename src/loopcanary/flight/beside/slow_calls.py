@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from loopcanary.flight.beside import calls_format as layout
@@ -22,6 +22,7 @@ from loopcanary.flight.beside.calls_named import CallsInWindow, methods_of, name
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock
 from loopcanary.flight.source import open_source
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.calls import TracedCalls
 from loopcanary.model.method_map import CALLS, CALLS_FILES, METHODS, NUMBER_MAX
 

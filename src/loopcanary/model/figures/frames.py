@@ -7,9 +7,10 @@ so that every count is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import NEEDED, spelled, written
 
 MHZ = 1_000

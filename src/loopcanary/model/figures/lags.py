@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import spelled
 
 INPUT_LAG_NS = 200_000_000

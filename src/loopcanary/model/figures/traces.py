@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures.frames import SceneFrames
 from loopcanary.model.figures.lags import IdleFigures, InputFigures
 

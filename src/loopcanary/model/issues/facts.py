@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stall import Cause, Culprit, Holder, Severity, StallState, WeightedStack

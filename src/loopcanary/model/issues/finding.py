@@ -3,9 +3,9 @@ small pieces, a query without an index, an object that leaked. Today only import
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
 

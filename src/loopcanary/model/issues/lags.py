@@ -7,8 +7,9 @@ unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures.frames import FrameFigures
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.kind import IssueKind

@@ -3,8 +3,9 @@ will release (the leaked sync barrier, behind which a thread looks idle)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
 from loopcanary.model.spelling import spelled

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.spelling import NEEDED
 

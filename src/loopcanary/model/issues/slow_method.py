@@ -6,8 +6,9 @@ field. Calls of one function by one path are one row, with their number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.calls import TracedWork
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts

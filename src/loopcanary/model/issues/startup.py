@@ -6,9 +6,9 @@ original (Matrix, StartupTracer) knows three lengths; here any number, at least 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
 

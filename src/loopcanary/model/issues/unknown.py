@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.kind import IssueKind
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from loopcanary.document.makers import said, strong
 from loopcanary.document.parts import Document, Head, Heading, Piece, Table, TableRow, Tone
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LoopHealth, Session, Startup
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Culprit, Issue, Severity, StackFrame, Stall
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause, Culprit, Holder, IssueKind, Startup
 from loopcanary.model.search import IssueGroup, IssueQuery, SessionMark, of_type
 from loopcanary.protocols.stores import IssueStore

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import PhaseKind, StartKind, Startup
 
 _IMPORTS_MAX = 5

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Frame
 
 _PERIOD_MAX = 6

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LoopHealth
 from loopcanary.report.figures.watched import HOUR_NS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LoopHealth, Session
 from loopcanary.model.search import IssueMark
 

@@ -14,9 +14,9 @@ watched time, and where it is larger than a Poisson process would have, it is th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.report.figures.chance import gamma_high, gamma_low, quotient_high, quotient_low
 from loopcanary.report.figures.watched import Watched
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import spelled
 from loopcanary.report.figures.chance import LEVEL, chance_of_halves
 from loopcanary.report.figures.rates import SLICES, dispersion

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.search import SessionMark
 from loopcanary.model.units import format_duration
 

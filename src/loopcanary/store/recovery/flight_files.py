@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Generic, TypeVar
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
 from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder

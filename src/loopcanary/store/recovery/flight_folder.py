@@ -12,10 +12,10 @@ import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.method_map import remove_beside
 
 FLIGHT = ".flight"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.store.sqlite.files import FILE_NAME
 
 _NAME = re.compile(re.escape(FILE_NAME) + r"\.damaged-(\d{8}T\d{6}Z)(-\d+)?")

@@ -11,11 +11,11 @@ import asyncio
 import sys
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.locks.primitives import (
     ACQUIRES,
     FOLDERS,

@@ -27,7 +27,6 @@ import weakref
 from abc import ABCMeta
 from collections import deque
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from operator import attrgetter
@@ -40,6 +39,7 @@ from types import (
 )
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.locks.coroutines import coroutines
 from loopcanary.tracers.locks.tasks import ours
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from inspect import unwrap
 from types import CodeType
 from typing import Any, TypeAlias
+
+from loopcanary.late_dataclass import dataclass
 
 Primitive: TypeAlias = Any
 """A Lock, a Semaphore or a CapacityLimiter."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.locks.primitives import Primitive
 
 

@@ -12,10 +12,11 @@ import concurrent.futures
 import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.locks.coroutines import code_in, code_of, coroutines, local
 from loopcanary.tracers.locks.primitives import THREAD_WAITS, THREAD_WORKS
 from loopcanary.tracers.locks.tasks import TaskView

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.locks.coroutines import knows, may_release
 from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, reached, stuck
 from loopcanary.tracers.locks.gates import may_be_gate

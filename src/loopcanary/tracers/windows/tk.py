@@ -6,10 +6,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues import windows as names
 from loopcanary.tracers.places import Places
 from loopcanary.tracers.windows.hooks import Hooks

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.places import Places, noted
 
 LOOK_SHARE = 0.55

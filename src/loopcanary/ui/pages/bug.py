@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopcanary.document.parts import Block, Document
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
 from loopcanary.protocols.stores import IssueStore

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.search import IssueQuery, SessionMark
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.diff.comparison import Change, Compared, Comparison, Side, compare

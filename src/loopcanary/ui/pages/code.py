@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Culprit, Issue, Session
 from loopcanary.model.search import IssueGroup, IssueQuery
 from loopcanary.protocols.stores import IssueStore

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.search import STALLS
 from loopcanary.ui.sources import AsideLike, OneStore
 from loopcanary.ui.tools import Row, Tools

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import EarlierWork, ShortWork, Stall, Timeline, WorkKind
 from loopcanary.model.units import format_duration
 from loopcanary.ui.pages.timeline import Block, TimelineLane, ticks

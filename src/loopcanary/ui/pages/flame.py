@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from itertools import chain
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame, Stall
 from loopcanary.model.loop_frames import work_of
 from loopcanary.model.timeline import Activity, Doing

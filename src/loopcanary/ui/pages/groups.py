@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause
 from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, SessionMark, Totals
 from loopcanary.protocols.stores import IssueStore

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopcanary.document.parts import Document
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, StackFrame
 from loopcanary.model.loop_frames import work_of
 from loopcanary.model.search import IssueQuery

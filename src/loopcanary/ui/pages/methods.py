@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import IssueKind, SlowMethod
 from loopcanary.model.search import IssueGroup, IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore

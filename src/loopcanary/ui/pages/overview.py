@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import InputFigures, LoopHealth, SceneFrames, Session, Stall
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, of_type, time_in_cells
 from loopcanary.protocols.stores import IssueStore

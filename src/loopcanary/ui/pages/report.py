@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Stall, StallState
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, SessionMark, of_type
 from loopcanary.protocols.stores import IssueStore

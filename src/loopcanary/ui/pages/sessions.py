@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LoopHealth, Session, Stall, TracerStatus
 from loopcanary.model.figures.tracers import TracerState, TracerStep
 from loopcanary.model.search import IssueQuery, of_type

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue
 from loopcanary.ui.drawing import HeatMap, Scatter, heat_map, scatter
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, StackFrame, Stall, ThreadView
 from loopcanary.model.loop_frames import work_of
 from loopcanary.report.folding import Fold, folded

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue
 from loopcanary.model.search import IssueQuery
 from loopcanary.protocols.stores import IssueStore

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import IssueKind, Startup
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore

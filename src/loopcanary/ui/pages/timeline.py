@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Stall
 from loopcanary.model.loop_frames import work_of
 from loopcanary.model.timeline import Pause, Span, Timeline

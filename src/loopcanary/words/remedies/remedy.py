@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model.calls import Recording, ThreadCalls
 from loopcanary.report.recording import NOTHING_CALLED, thread_words
 from loopcanary.ui.pages.traced.trees import IssueTree, calls_tree, outermost_ns, work_rows

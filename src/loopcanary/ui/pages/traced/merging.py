@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame
 from loopcanary.model.call_tree import parents
 from loopcanary.model.calls import TracedCall, TracedWork

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
+from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, PhaseKind, SlowMethod, Stall, Startup
 from loopcanary.model.call_tree import heaviest, levels, parents, places
 from loopcanary.model.calls import TracedCall, TracedWork
