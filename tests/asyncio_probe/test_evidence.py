@@ -46,6 +46,7 @@ def evidence_of(watch):
             await main()
 
         with watch.installed(**settings) as canary:
+            canary.take_over()
             asyncio.run(keeping())
         return [evidence for evidence in taken if evidence.end_ns is not None]
 

@@ -57,7 +57,7 @@ typedef enum { LC_PROCESS_RUNNING = 1, LC_PROCESS_ENDED = 2 } lc_process_state;
 
 typedef enum { LC_CLOCK_MONOTONIC = 0, LC_CLOCK_TSC = 1, LC_CLOCK_CNTVCT = 2 } lc_clock_kind;
 
-typedef enum { LC_TAKES_DRAIN = 0, LC_TAKES_KEEPER = 1, LC_TAKES_PROGRAM = 2 /* its drain, and a keeper tells hangs */ } lc_taker;
+typedef enum { LC_TAKES_DRAIN = 0, LC_TAKES_KEEPER = 1, LC_TAKES_PROGRAM = 2, LC_TAKES_LATER = 3 } lc_taker; /* TakenBy of flight/format.py */
 
 #define LC_HEADER_BYTES 4096u
 

@@ -31,7 +31,7 @@ void lc_courier_open(lc_courier *c, lc_flight *flight)
     c->start_pause_ns = START_PAUSE_NS;
     c->silent_ns = 0;
     atomic_store(&c->refusal, 0);
-    c->is_loaded = false;
+    atomic_store(&c->is_loaded, false);
     atomic_store(&c->has_notes, false);
     c->console.is_stuck = false;
     c->console.rest_bytes = 0;
@@ -83,6 +83,8 @@ static bool is_for_good(const lc_courier *c, int outcome)
     return outcome != EINPROGRESS && outcome != EMFILE && outcome != ENFILE && (outcome != EAGAIN || c->start_error == EAGAIN);
 }
 
+static bool loads_late(uint64_t takes) { return takes == LC_TAKES_PROGRAM || takes == LC_TAKES_LATER; }
+
 /* Ended, and not taken by a keeper. */
 static bool has_ended(const lc_flight *flight, uint64_t index)
 {
@@ -126,14 +128,29 @@ static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
     }
 }
 
-/* The first thing that the program itself judges has ended: now it loads what that takes. */
-static void load(lc_courier *c)
+static bool has_hang(const lc_flight *flight)
+{
+    bool found = false;
+    for (uint64_t i = 0; i < slots_used(flight) && !found; i++) {
+        const lc_slot *slot = lc_flight_slot(flight, i);
+        found = LC_ACQUIRE(slot->state) == LC_SLOT_STALL && LC_LOAD(slot->level) >= LC_LEVEL_HANG;
+    }
+    return found;
+}
+
+/* The first thing that the program itself judges has ended, or is a hang that no keeper tells: now it loads what that takes. */
+static void load(lc_courier *c, uint64_t takes)
 {
     const lc_flight *flight = c->flight;
-    if (c->is_loaded || c->take_over == NULL || LC_LOAD(flight->header->takes) != LC_TAKES_PROGRAM) {
+    if (atomic_load(&c->is_loaded) || c->take_over == NULL || !loads_late(takes)) {
         return;
     }
-    c->is_loaded = (has_any_ended(flight) || atomic_load(&c->has_notes)) && c->take_over();
+    if (has_any_ended(flight) || atomic_load(&c->has_notes) || (takes == LC_TAKES_LATER && has_hang(flight))) {
+        atomic_store(&c->is_loaded, true); /* before it is told: a load that fails says so on another thread */
+        if (!c->take_over()) {
+            atomic_store(&c->is_loaded, false);
+        }
+    }
 }
 
 static bool deal_with_wishes(lc_courier *c, uint64_t now_ns)
@@ -145,10 +162,13 @@ static bool deal_with_wishes(lc_courier *c, uint64_t now_ns)
     }
     c->ring_pause_ns = is_new ? RING_PAUSE_NS : least(2u * c->ring_pause_ns, RING_PAUSE_MOST_NS);
     if (is_new || lc_courier_is_owed(c)) {
-        load(c);
-        const int outcome = ring(c, now_ns);
-        atomic_store(&c->outcome, outcome);
-        hand_back(c, outcome, now_ns);
+        const uint64_t takes = LC_LOAD(c->flight->header->takes);
+        load(c, takes);
+        if (takes != LC_TAKES_LATER) {
+            const int outcome = ring(c, now_ns);
+            atomic_store(&c->outcome, outcome);
+            hand_back(c, outcome, now_ns);
+        }
         c->next_ring_ns = now_ns + c->ring_pause_ns;
     } else {
         c->next_ring_ns = LC_NO_DEADLINE;
@@ -186,7 +206,7 @@ bool lc_courier_is_owed(const lc_courier *c)
 {
     const lc_flight *flight = c->flight;
     const uint64_t takes = LC_LOAD(flight->header->takes);
-    const bool is_to_load = takes == LC_TAKES_PROGRAM && !c->is_loaded;
+    const bool is_to_load = loads_late(takes) && !atomic_load(&c->is_loaded);
     const bool ends_count = takes == LC_TAKES_KEEPER || is_to_load;
     if (is_to_load && atomic_load(&c->has_notes)) {
         return true;

@@ -30,7 +30,7 @@ typedef struct {
     uint64_t silent_ns;  /* the first ring that none has heard since a keeper did anything for this process; 0: there is none */
     bool (*take_over)(void); /* told, without the GIL, that the program is to take its stalls; false: told again later. May be NULL */
     _Atomic int refusal;     /* it was told this errno, as there will be no keeper; 0: there may be one */
-    bool is_loaded;          /* it was told that something has ended which is the program's (LC_TAKES_PROGRAM) */
+    _Atomic bool is_loaded;  /* it was told that something has ended which is the program's (LC_TAKES_PROGRAM, LC_TAKES_LATER) */
     _Atomic bool has_notes;  /* beside stalls something has ended that is to be taken */
 } lc_courier;
 

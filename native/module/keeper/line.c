@@ -92,6 +92,20 @@ static PyObject *on_take_over(PyObject *Py_UNUSED(module), PyObject *hook)
     Py_RETURN_NONE;
 }
 
+static PyObject *load_soon(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    atomic_store(&lc_the_agent.courier.has_notes, true);
+    lc_agent_tell();
+    Py_RETURN_NONE;
+}
+
+static PyObject *load_again(PyObject *Py_UNUSED(module), PyObject *hook)
+{
+    Py_XSETREF(lc_the_agent.on_take_over, Py_NewRef(hook));
+    atomic_store(&lc_the_agent.courier.is_loaded, false);
+    Py_RETURN_NONE;
+}
+
 static PyObject *start_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     const lc_keeper_words *words = atomic_load(&lc_the_agent.courier.words);
@@ -117,7 +131,7 @@ static PyObject *set_taker(PyObject *Py_UNUSED(module), PyObject *taker)
     if (PyErr_Occurred()) {
         return NULL;
     }
-    if (lc_the_agent.running && takes >= LC_TAKES_DRAIN && takes <= LC_TAKES_PROGRAM) {
+    if (lc_the_agent.running && takes >= LC_TAKES_DRAIN && takes <= LC_TAKES_LATER) {
         LC_STORE(lc_the_agent.flight.header->takes, (uint64_t)takes);
     }
     Py_RETURN_NONE;
@@ -187,6 +201,10 @@ static PyMethodDef methods[] = {
      "Starts a keeper, if one is to be started and none was in the last seconds. OSError where it cannot be done."},
     {"on_take_over", on_take_over, METH_O,
      "on_take_over(hook | None): called once, without arguments and on a thread of ours, when the program is to take its stalls itself."},
+    {"load_soon", load_soon, METH_NOARGS,
+     "load_soon(): where the program is to load what takes its stalls, it does so now: something has ended that is no stall."},
+    {"load_again", load_again, METH_O,
+     "load_again(hook): as on_take_over; the last call has failed. It comes again after some seconds, if anything waits."},
     {"no_keeper", no_keeper, METH_NOARGS,
      "no_keeper() -> int: why there will be no keeper, an errno (EINPROGRESS, EAGAIN: none is heard); 0: there may be one."},
     {"set_taker", set_taker, METH_O, "set_taker(taker): who takes stalls (lc_taker)."},

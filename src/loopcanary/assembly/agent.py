@@ -9,9 +9,9 @@ import os
 
 from loopcanary.assembly import is_main_interpreter, native_module
 from loopcanary.config import usual_store
-from loopcanary.engine import Boundary
+from loopcanary.engine import Boundary, say_what_is_missing
 from loopcanary.engine.attachment import follow
-from loopcanary.engine.canary import Canary, say_what_is_missing
+from loopcanary.engine.canary import Canary
 from loopcanary.model.config import NATIVE, PORTABLE, Config
 from loopcanary.registry import INTEGRATIONS, LOOPS, REGISTRY
 from loopcanary.whose_stderr import may_speak, own_stderr_file
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 _PIPE_BUF = 4096
 """What polls as writable takes this much without blocking (pipe(7))."""
+_PARTS = (
+    *("loopcanary.wire", "loopcanary.words.titles", "loopcanary.flight.reader", "loopcanary.diagnosis"),
+    *("loopcanary.store", "loopcanary.assembly.store", "loopcanary.assembly.engine"),
+)
+"""What an engine that judges is made of, in pieces of some 10 ms: those that others need first."""
 
 
 def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
@@ -50,6 +55,7 @@ def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
         native=native,
         make_probes=_all_probes,
         make_engine=_engine,
+        parts=[lambda name=name: _load(name) for name in _PARTS],  # type: ignore[misc]
         boundary=boundary,
     )
     if config.methods:
@@ -259,15 +265,24 @@ def _engine(canary: Canary, native: Native | None) -> Engine:
 
     if native is not None and not canary.config.quiet and may_speak():
         native.speaks(*own_stderr_file())
-    is_judged_here = canary.kept is not None  # a keeper took them, and the program takes over
-    obstacle = kept.obstacle(
-        canary.config,
+    config = canary.config
+    missing = canary.no_keeper or kept.no_keeper(config)
+    at_start = kept.needed_at_start(
+        config,
+        has_keeper=missing is None,
         is_native=native is not None,
         is_store_usable=not canary.boundary.is_off("store"),
     )
-    if native is not None and obstacle is None and canary.no_keeper is None and not is_judged_here:
+    canary.no_keeper = missing or at_start
+    # `kept`: one was in force, and the program takes over.
+    if native is not None and at_start is None and canary.kept is None:
         return kept.make_kept(canary, native)
-    canary.no_keeper = canary.no_keeper or obstacle
     from loopcanary.assembly import engine
 
     return engine.make_engine(canary, native)
+
+
+def _load(name: str) -> object:
+    from importlib import import_module
+
+    return import_module(name)

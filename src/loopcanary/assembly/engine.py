@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopcanary import diagnosis, flight, store
+from loopcanary.assembly.kept import NO_KEEPER
 from loopcanary.assembly.run_facts import RunFacts
 from loopcanary.assembly.store import (
     CODE_PATHS,
-    NO_KEEPER,
     SETTINGS,
     STORE,
     open_store,
@@ -88,7 +88,7 @@ def _make_parts(canary: Canary, native: Native | None) -> EngineParts:
         derived=partial(slow_methods, session=session, config=config),
         introduce=None if isinstance(backend, NativeBackend) else partial(sink.put_session, session),
         reporters=reporters,
-        forget=partial(_forget_hang, sink) if kept is not None else None,
+        forget=partial(_forget_hang, sink) if kept is not None and kept.has_keeper else None,
         debugger=DebuggerGuard(),
         while_debugging=config.while_debugging,
         storm=StormGuard(config.stalls_per_minute, now_ns),

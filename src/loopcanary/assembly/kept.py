@@ -32,28 +32,41 @@ _COUNTING_PATIENCE_S = 5.0
 """As long where the exit status depends on it."""
 OWN_CODE = "own_code"
 """Key of the facts: what in the program sees stalls when they have ended; None: a keeper takes them."""
+NO_KEEPER = "no_keeper"
+"""Likewise: why the program takes its stalls itself."""
 FLIGHT_FOLDER = "flight"
 """As the store has it, which is not loaded here."""
 
 
-def obstacle(config: Config, *, is_native: bool, is_store_usable: bool) -> str | None:
-    """Why this process has to take its stalls itself from its start on; None: a keeper does."""
+def no_keeper(config: Config) -> str | None:
+    """Why this process has to take its stalls itself; None: a keeper does."""
     if not config.keeper:
         return "the settings say so"
-    if not is_native:
-        return "the portable engine has no flight file"
-    if not is_store_usable:
-        return "there is no store that can be written"
     if (problem := place.no_interpreter()) is not None:
         return problem
     if "IPython" in sys.modules:
         return "the source of IPython's cells is in the program alone"
+    return None
+
+
+def needed_at_start(
+    config: Config, *, has_keeper: bool, is_native: bool, is_store_usable: bool
+) -> str | None:
+    """Why what judges is loaded when this process starts; None: with its first stall, if it is at all."""
+    if not is_native:
+        return "the portable engine has no flight file"
+    if not is_store_usable:
+        return "there is no store that can be written"
     if config.locks:
         return "locks are traced in the program"
     if config.lock_order:
         return "orders of locks are traced in the program"
     if config.windows_ns:
         return "windows are traced in the program"
+    if config.startup and not has_keeper:
+        return "its start is looked at in the program"
+    if not has_keeper and set(config.notify) - {"bell"}:
+        return "who sends its notifications is started with it"
     tracer = next((one for one in REGISTRY.of(TRACERS) if not one.is_built_in), None)
     return None if tracer is None else f"the plugin {tracer.name} ({TRACERS}) runs in the program"
 
@@ -75,16 +88,16 @@ def make_kept(canary: Canary, native: Native) -> KeptEngine:
     folder = config.store
     assert folder is not None
     place.use(config.flight_dir)
-    facts = KeptFacts(config, canary.tracing.facts)
+    facts = KeptFacts(config, canary.tracing.facts, canary.no_keeper)
     session_id = facts.session["id"]
     recorder = Recorder(native, config, folder=os.path.join(folder, FLIGHT_FOLDER), session_id=session_id)
     return KeptEngine(
         recorder,
         canary.boundary,
-        keeper=lambda: _line(folder, facts.key),
+        keeper=None if canary.no_keeper is not None else lambda: _line(folder, facts.key),
         facts=facts.now,
         traced=canary.tracing,
-        note=lambda traces: _note(recorder, traces),
+        note=lambda traces, found: _note(recorder, traces, found),
         figures=lambda: _figures(canary, recorder, facts),
         take_over=lambda: canary.take_over(_why_refused(native)),
         ended=lambda: _end(canary, recorder, facts),
@@ -93,12 +106,12 @@ def make_kept(canary: Canary, native: Native) -> KeptEngine:
     )
 
 
-def _note(recorder: Recorder, traces: Any) -> None:
+def _note(recorder: Recorder, traces: Any, found: Callable[[], object] | None) -> None:
     """Has the traces note what they see beside the flight file."""
     from loopcanary.tracers.notes import Notes
 
     assert recorder.file is not None
-    traces.keep(Notes(recorder.file, lambda: recorder.native.ring_keeper(0.0)))
+    traces.keep(Notes(recorder.file, lambda: recorder.native.ring_keeper(0.0)), found)
 
 
 def _why_refused(native: Native) -> str | None:
@@ -132,7 +145,8 @@ def _line(store: str, key: str) -> KeeperLine:
 class KeptFacts:
     """What lies beside the evidence: the session, in its form on the wire, and what a keeper has to know."""
 
-    def __init__(self, config: Config, tracers: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, config: Config, tracers: Callable[[], dict[str, Any]], no_keeper: str | None) -> None:
+        """`no_keeper`: why none has to do with it."""
         self._tracers = tracers
         self.session = session_facts(config, engine="native")
         self.key = place.key()
@@ -140,7 +154,7 @@ class KeptFacts:
             "settings": settings_as_environment(config),
             "store": config.store,
             "stderr": console_facts(),
-            "keeper": self.key,
+            **({"keeper": self.key} if no_keeper is None else {NO_KEEPER: no_keeper}),
         }
         self._origin: object = None
 

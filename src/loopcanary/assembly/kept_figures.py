@@ -11,7 +11,8 @@ from typing import Any
 
 from loopcanary.diagnosis.health.pools import process_health
 from loopcanary.engine.recorder import Recorder
-from loopcanary.flight.reader import FlightFile
+from loopcanary.flight.format import TakenBy
+from loopcanary.flight.reader import FlightFile, open_own
 from loopcanary.model import Config, LoopHealth, Session, SessionEnd, Stall
 from loopcanary.wire import from_wire, to_wire
 
@@ -32,7 +33,7 @@ class KeptFigures:
         if self._file is None:
             path = self._recorder.file
             assert path is not None
-            self._file = FlightFile.open(Path(path))
+            self._file = open_own(Path(path), self._recorder.native.flight_descriptor)
         return self._file
 
     def close(self) -> None:
@@ -44,10 +45,14 @@ class KeptFigures:
         return process_health(self._flight().lanes(), time.monotonic_ns())
 
     def statistics(self) -> dict[str, Any]:
-        counts: dict[str, Any] = dict(self._flight().counters())
-        counts["stalls_reported"] = counts["stalls_recorded"]
-        counts["loops"] = [to_wire(loop) for loop in self.loops()]
+        file = self._flight()
+        counts: dict[str, Any] = dict(file.counters())
+        if file.header.taken_by is TakenBy.KEEPER:
+            counts["stalls_reported"] = counts["stalls_recorded"]
         return counts
+
+    def loops_as_told(self) -> list[dict[str, Any]]:
+        return [to_wire(loop) for loop in self.loops()]
 
     def stall_reader(self) -> Callable[[], list[Stall]]:
         from loopcanary.assembly.kept_stalls import all_stalls

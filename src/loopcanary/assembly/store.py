@@ -37,7 +37,6 @@ from loopcanary.store.recovery import flight_files, flight_folder
 CODE_PATHS = "code_paths"
 SETTINGS = "settings"
 STORE = "store"
-NO_KEEPER = "no_keeper"
 """Keys that the facts in a flight file have beside the session's own."""
 _SLOW_METHOD = "LOOPCANARY_SLOW_METHOD"
 _CLOCK_SLACK_NS = 5_000_000_000

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from loopcanary.model.config import Config
+
 LEAST = 32
 """Where fewer descriptors are allowed, those that we open may be the ones that the program lacks."""
 FEW = 256
@@ -28,6 +30,7 @@ _EFFECTS = {
     "drain": "a stall may be shown late, or by the next report only",
     "engine": "loops are not watched, and the program runs as without loopcanary",
     "fork": "a child process may not be watched; this one is",
+    "judging": "what stalls is stored by the next report, and not shown before",
     "keeper": "what stalls is stored by the next report, and not shown before",
     "pipeline": "a stall may be lost; others are shown",
     "recovery": "what dead processes left is taken in by the next report; this one is watched",
@@ -211,3 +214,13 @@ def address_space_left_mb() -> int | None:
     except (OSError, StopIteration, IndexError, ValueError, AttributeError):
         return None
     return max(int(soft) - taken, 0) >> 20
+
+
+def say_what_is_missing(config: Config, boundary: Boundary) -> None:
+    """What was asked for, and the portable engine cannot do."""
+    if config.exit_when_hung_ns:
+        boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
+    if config.signals:
+        boundary.tell("signals needs the native engine: who sends them is not noted")
+    if config.lock_order:
+        boundary.tell("lock_order needs the native engine: orders of locks are not noted")

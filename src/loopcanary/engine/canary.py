@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import _thread
 import os
+import time
 
-from loopcanary.engine import Boundary, no_room
+from loopcanary.engine import Boundary, no_room, say_what_is_missing
 from loopcanary.engine.attachment import FORK_PATIENCE_S, connect, connect_at_work
 from loopcanary.engine.kept import KeptEngine
+from loopcanary.engine.recorder import note_start
 from loopcanary.engine.traced import EngineTraces
+from loopcanary.facts import is_short_of_descriptors
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -30,23 +33,10 @@ if TYPE_CHECKING:
     from loopcanary.protocols.loops import Probe
 
 
+_FORKS_TURN_S = 0.001
+_JUDGING = "judging"
 _START_PATIENCE_S = 5.0
 _STOP_PATIENCE_S = 10.0
-
-
-def _is_what_run_started() -> bool:
-    """Whether this process is the program that `loopcanary run` was given."""
-    return os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
-
-
-def say_what_is_missing(config: Config, boundary: Boundary) -> None:
-    """What was asked for, and the portable engine cannot do."""
-    if config.exit_when_hung_ns:
-        boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
-    if config.signals:
-        boundary.tell("signals needs the native engine: who sends them is not noted")
-    if config.lock_order:
-        boundary.tell("lock_order needs the native engine: orders of locks are not noted")
 
 
 class Canary:
@@ -59,9 +49,11 @@ class Canary:
         native: Native | None,
         make_probes: Callable[[Canary, Native | None], Sequence[Probe]],
         make_engine: Callable[[Canary, Native | None], Engine],
+        parts: Sequence[Callable[[], object]] = (),
         boundary: Boundary,
     ) -> None:
-        """`native`: the extension, None for the portable engine; the callables get it."""
+        """`native`: the extension, None for the portable engine; the callables get it. `parts` load what an
+        engine that judges is made of."""
         self.config = config
         self.boundary = boundary
         self.tracing = EngineTraces(boundary)
@@ -74,12 +66,13 @@ class Canary:
         self._native = native
         self._make_probes = make_probes
         self._make_engine = make_engine
+        self._parts = parts
         self._probes: Sequence[Probe] = ()
         self._engine: Engine | None = None
         self.kept: KeptEngine | None = None
-        """The engine in force, where a keeper takes its stalls."""
+        """The engine in force, where nothing is loaded that judges."""
         self.no_keeper: str | None = None
-        """Why the stalls of this process cannot be left to a keeper, where that was tried."""
+        """Why the stalls of this process cannot be left to a keeper."""
         self._pid = os.getpid()
         self._lock = _thread.RLock()
         self._inherited: list[Engine | None] = []
@@ -191,28 +184,15 @@ class Canary:
             self.calls.start(engine.backend)
         if self._native is not None:
             self._native.on_errand(self._run_errand)
-        if self._native is not None and (self.config.startup or self.config.startup_times):
-            self.boundary.call("startup", self._note_start, self._native, engine.backend.file)
+        if self._native is not None and not self._inherited:
+            self.boundary.call(
+                "startup", note_start, self._native, engine.backend.file, self.config, self.begun_ns
+            )
 
     def _run_errand(self) -> None:
         if self.run_errand is not None:
             run_errand = self.run_errand
             self._load(lambda: self.boundary.call("errand", run_errand, keep=True))
-
-    def _note_start(self, native: Native, file: str | None) -> None:
-        """Where the flight file has a name, and this process was not forked. A short record, of what
-        `loopcanary run` was given, has no limit and no imports."""
-        from loopcanary.engine.recorder import START
-        from loopcanary.facts import is_unfrozen
-
-        is_whole, by_run = self.config.startup, _is_what_run_started()
-        # Taken away: a program that becomes another one by exec has started long ago.
-        run_ns = os.environ.pop("LOOPCANARY_RUN_NS", "") if by_run else ""
-        began_ns = int(run_ns) if run_ns.isdigit() else 0
-        is_start = bool(began_ns) if by_run else is_whole
-        if is_start and file is not None and os.path.exists(file) and not self._inherited:
-            slow_ns = min(self.config.startup_cold_ns, self.config.startup_warm_ns) if is_whole else 0
-            native.start_notes(file + START, self.begun_ns, began_ns, slow_ns, is_whole, is_unfrozen())
 
     def _started(self) -> Engine:
         """The best engine that can be started here: kept, with a drain, portable. Raises what the last one
@@ -221,7 +201,7 @@ class Canary:
         try:
             engine.start()
         except (OSError, RuntimeError) as error:
-            if isinstance(engine, KeptEngine):
+            if isinstance(engine, KeptEngine) and engine.has_keeper:
                 self.no_keeper = str(error)
             elif self._native is None:
                 raise
@@ -231,26 +211,38 @@ class Canary:
             return self._started()
         return engine
 
-    def _begin(self, engine: Engine) -> None:
+    def _begin(self, engine: Engine, before: KeptEngine | None = None) -> None:
+        """`before`: the one in force, which goes on where this one cannot begin."""
         self._engine = engine
         self.kept = engine if isinstance(engine, KeptEngine) else None
         if self.kept is not None:
             self.kept.loads = self._load
         try:
-            engine.begin(self.stop)
+            engine.begin(self.stop, _nothing if before is None else before.hand_over)
         except BaseException:
-            self._engine = self.kept = None
+            self._engine = self.kept = before
+            if before is None:
+                engine.give_up()
             raise
 
     def take_over(self, no_keeper: str | None = None) -> None:
         """A stall has ended that is the program's own to judge, or there can be no keeper, for that reason:
-        from now on a thread of this process takes them, where a keeper did. Raises nothing."""
-        if self.kept is None:  # not asked under the lock: the drain comes here while `stop` waits for its end
+        from now on a thread of this process takes them. Raises nothing."""
+        kept = self.kept
+        if kept is None:  # not asked under the lock: the drain comes here while `stop` waits for its end
             return
-        with self._lock:
-            if self.kept is not None:
-                kept, self.no_keeper = self.kept, no_keeper
-                self._load(lambda: self.boundary.call("keeper", self._take_over, kept, keep=True))
+        self.no_keeper = no_keeper or self.no_keeper
+        # A descriptor that the program closes, it expects to get again.
+        if self._is_over or not is_short_of_descriptors():
+            for part in () if self._is_over else self._parts:
+                self._load_part(part)
+                time.sleep(_FORKS_TURN_S)
+            self._load_part(self._take_over)
+        if self.kept is kept:
+            kept.load_again(has_keeper=self.no_keeper is None)
+
+    def _load_part(self, part: Callable[[], object]) -> None:
+        self._load(lambda: self.boundary.call(_JUDGING, part, keep=True))
 
     def _load(self, make: Callable[[], Any]) -> Any:
         """What `make` gives, and raises. It imports: a fork waits, and a child finds no module half made."""
@@ -261,11 +253,12 @@ class Canary:
             finally:
                 self._is_starting = before
 
-    def _take_over(self, kept: KeptEngine) -> None:
-        engine = self._make_engine(self, self._native)
-        engine.start()
-        kept.hand_over()
-        self._begin(engine)
+    def _take_over(self) -> None:
+        kept = self.kept
+        if kept is not None:
+            engine = self._make_engine(self, self._native)
+            engine.start()
+            self._begin(engine, kept)
 
     def _fall_back(self, reason: str) -> None:
         """The native engine cannot run in this process: the portable one takes its place."""
@@ -394,3 +387,7 @@ class Canary:
             self._native.forget_after_fork()
         if engine is not None:
             engine.let_go()
+
+
+def _nothing() -> None:
+    """No engine has to let go."""

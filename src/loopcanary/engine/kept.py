@@ -1,12 +1,13 @@
-"""The engine whose stalls a keeper takes: nothing of a verdict is loaded into the program for it.
+"""The engine that loads nothing of a verdict: a keeper takes its stalls.
 
-Where code of the program's own wants to see what has ended, that is loaded when the first stall has.
+Where there is none, or code of the program's own wants to see what has ended, what judges is loaded when the
+first stall has ended.
 """
 
 from __future__ import annotations
 
 from loopcanary.engine.attachment import Attachment
-from loopcanary.engine.recorder import PROGRAM, is_crowded
+from loopcanary.engine.recorder import LATER, PROGRAM, has_remains, is_crowded
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
         def loops(self) -> tuple[LoopHealth, ...]: ...
 
+        def loops_as_told(self) -> list[dict[str, Any]]: ...
+
         def statistics(self) -> dict[str, Any]: ...
 
         def close(self) -> None: ...
@@ -42,23 +45,26 @@ class KeptEngine:
         recorder: Recorder,
         boundary: Boundary,
         *,
-        keeper: Callable[[], KeeperLine],
+        keeper: Callable[[], KeeperLine] | None,
         facts: Callable[[], dict[str, Any]],
         traced: EngineTraces,
-        note: Callable[[Traces], object],
+        note: Callable[[Traces, Callable[[], object] | None], object],
         figures: Callable[[], OwnFigures],
         take_over: Callable[[], object],
         ended: Callable[[], object],
         judges: bool,
         tells_end: bool,
     ) -> None:
-        """`facts`: of the session, in their form on the wire; `note` has traces note for the keeper what they
-        see; `take_over`: called when the program is to take its stalls, mostly on a thread of ours; `ended`:
-        called at the end, with the file still there; `judges`: code of the program's own wants to see what
-        has ended, and, with `tells_end`, that the program ends."""
+        """`keeper`: what starts it; None: there is none. `facts`: of the session, in their form on the wire;
+        `note` has traces note beside the file what they see, and call the second with what the program is to
+        judge; `take_over`: called when the program is to take
+        its stalls, mostly on a thread of ours; `ended`: called at the end, with the file still there;
+        `judges`: code of the program's own wants to see what has ended, and, with `tells_end`, that the
+        program ends."""
         self.backend = recorder
         self._boundary = boundary
         self._keeper = keeper
+        self.has_keeper = keeper is not None
         self.facts = facts
         self._traced = traced
         self._note = note
@@ -70,7 +76,7 @@ class KeptEngine:
         self._ended = ended
         self._attachment = Attachment(recorder.native)
         self._facts_stored = False
-        self._judges = judges
+        self._judges = judges or keeper is None
         self._tells_end = tells_end
 
     @property
@@ -93,9 +99,11 @@ class KeptEngine:
 
     def statistics(self) -> dict[str, Any]:
         """As `Canary.statistics`."""
-        counts = self._boundary.call("statistics", lambda: self._read().statistics(), keep=True) or {}
-        traced = self._boundary.call("tracers", self._traced.figures, keep=True) or {}
-        return {**counts, **self._boundary.counts(), **traced}
+        call = self._boundary.call
+        counts = call("statistics", lambda: self._read().statistics(), keep=True) or {}
+        traced = call("tracers", self._traced.figures, keep=True) or {}
+        loops = call("totals", lambda: self._read().loops_as_told(), keep=True) or []
+        return {**counts, **self._boundary.counts(), "loops": loops, **traced}
 
     def fork_pause(self) -> ForkPause:
         """A fork is about to be made."""
@@ -105,20 +113,23 @@ class KeptEngine:
 
     def start(self) -> None:
         """Begins to watch. OSError or RuntimeError with the reason why it cannot."""
-        self.backend.record(keeper=self._keeper())
-        if is_crowded(self.backend.folder):
+        self.backend.record(keeper=None if self._keeper is None else self._keeper())
+        if self.has_keeper and is_crowded(self.backend.folder):
             self._boundary.call("keeper", self.backend.native.start_keeper, keep=True)
 
-    def begin(self, stop: Callable[[], None]) -> None:
-        """All else that a start does. `stop`: see Attachment."""
+    def begin(self, stop: Callable[[], None], hand_over: Callable[[], object]) -> None:
+        """As Engine."""
+        hand_over()
         self._attachment.begin(self.backend.listener, stop, self._renew_facts)
         native = self.backend.native
         native.on_take_over(self._take_over)
         if self._judges:
-            native.set_taker(PROGRAM)
+            native.set_taker(PROGRAM if self.has_keeper else LATER)
         self.backend.set_facts(self.facts())
         self._traced.engine_runs(self._trace)
         self._traced.tells(self._renew_facts)
+        if not self.has_keeper and has_remains(self.backend.folder):
+            native.load_soon()
 
     def judge(self) -> None:
         """From now on what has ended is the program's own to judge; a keeper reports what goes on, and who
@@ -127,19 +138,18 @@ class KeptEngine:
             self._judges = True
             self.backend.native.set_taker(PROGRAM)
             self.backend.set_facts(self.facts())
-            self._traced.engine_runs(self._trace)
+            if self._traced.traces is not None:  # what they note is read by the keeper still
+                self._take_over()
 
     def _trace(self, traces: Traces) -> None:
-        if self._judges:  # what was traced is to be seen, too
-            self._take_over()
-        else:
-            self._note(traces)
+        self._note(traces, self.backend.native.load_soon if self._judges else None)
 
     @property
     def owes_verdicts(self) -> bool:
         """At the end: whether code of the program's own wants to see something."""
         native = self.backend.native
-        return self._judges and (self._tells_end or native.recorded()[1] > 0 or native.calls_slow() > 0)
+        has_any = native.recorded()[1] > 0 or native.calls_slow() > 0 or self._traced.traces is not None
+        return self._judges and (self._tells_end or has_any)
 
     def loop_seen(self) -> None:
         """By now `__main__` and sys.path are what they are going to be: the facts are made final, once."""
@@ -149,6 +159,17 @@ class KeptEngine:
 
     def _renew_facts(self) -> None:
         self._boundary.call("facts", lambda: self.backend.set_facts(self.facts()), keep=True)
+
+    def give_up(self) -> None:
+        """As Engine."""
+        self.backend.stop()
+        self.backend.discard()
+
+    def load_again(self, *, has_keeper: bool) -> None:
+        """What judges could not be loaded: it is tried again later, while anything waits for it.
+        `has_keeper`: one tells hangs meanwhile."""
+        self.backend.native.set_taker(PROGRAM if has_keeper else LATER)
+        self.backend.native.load_again(self._take_over)
 
     def hand_over(self) -> None:
         """A thread of the program takes the stalls from now on."""

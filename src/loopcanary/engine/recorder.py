@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from _json import encode_basestring
 
+from loopcanary.facts import is_unfrozen
 from loopcanary.model.config import ANR_NS, HANG_NS
 
 TYPE_CHECKING = False  # typing is not loaded for it
@@ -33,7 +34,7 @@ TRACES = ".traces"
 START = ".start"
 BESIDE = (START, TRACES, ".errand", ".errand-ends", ".answer")
 """Behind the file's path: the notes of the process's start."""
-DRAIN, PROGRAM = 0, 2
+DRAIN, PROGRAM, LATER = 0, 2, 3
 """Who takes stalls, as flight.format.TakenBy has it."""
 _NEIGHBOURS_MAX = 16
 PATIENCE_S = 2.0
@@ -165,6 +166,34 @@ def is_crowded(folder: str) -> bool:
         return False
 
 
+def has_remains(folder: str) -> bool:
+    """Whether a program that was killed has left a flight file in memory, or a hang's copy on disk."""
+    try:
+        names = set(os.listdir(folder))
+    except OSError:
+        return False
+    links = {name for name in names if name.endswith(SUFFIX) and os.path.islink(f"{folder}/{name}")}
+    lost = {name.removesuffix(SAVED) + SUFFIX for name in names if name.endswith(SAVED)} - links
+    return bool(lost) or any(_is_left(f"{folder}/{name}") for name in links)
+
+
+def _is_left(link: str) -> bool:
+    """No process holds the file: the kernel gives the lock back as one dies."""
+    from fcntl import LOCK_NB, LOCK_SH, flock
+
+    try:
+        descriptor = os.open(link, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # gone: only a copy, if there is one, would be left
+        return os.path.exists(link.removesuffix(SUFFIX) + SAVED)
+    try:
+        flock(descriptor, LOCK_SH | LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
 def _as_json(value: Any) -> str:
     """Facts have plain values only: `json` would take 2 ms of each watched start."""
     if isinstance(value, str):
@@ -293,3 +322,19 @@ def _feed() -> tuple[bytes, int] | None:
     from loopcanary.engine.service_manager import feed_wanted
 
     return feed_wanted(os.environ)
+
+
+def note_start(native: Native, file: str | None, config: Config, begun_ns: int) -> None:
+    """Notes the start of this process, which was not forked, beside its flight file, if that has a name. A
+    short record, of what `loopcanary run` was given, has no limit and no imports. `begun_ns`: when
+    loopcanary's first line ran, monotonic; 0: in the middle of the program."""
+    is_whole, by_run = config.startup, os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
+    if not is_whole and not config.startup_times:
+        return
+    # Taken away: a program that becomes another one by exec has started long ago.
+    run_ns = os.environ.pop("LOOPCANARY_RUN_NS", "") if by_run else ""
+    began_ns = int(run_ns) if run_ns.isdigit() else 0
+    is_start = bool(began_ns) if by_run else is_whole
+    if is_start and file is not None and os.path.exists(file):
+        slow_ns = min(config.startup_cold_ns, config.startup_warm_ns) if is_whole else 0
+        native.start_notes(file + START, begun_ns, began_ns, slow_ns, is_whole, is_unfrozen())

@@ -1,8 +1,7 @@
 """The flight file's format, stated as data.
 
-The same facts as native/core/flight/flight_format.h, which is their source: test_format_agreement.py
-compares every offset, size and number. What the fields mean: docs/internals/flight-format.md.
-"""
+The same facts as native/core/flight/flight_format.h, their source: test_format_agreement.py compares them.
+What the fields mean: docs/internals/flight-format.md."""
 
 from __future__ import annotations
 
@@ -78,11 +77,12 @@ class SectionKind(IntEnum):
 
 
 class TakenBy(IntEnum):
-    """Who takes stalls out of the slots. PROGRAM: its own drain; a keeper reports hangs meanwhile."""
+    """Who takes stalls: PROGRAM: its own drain, a keeper tells hangs; LATER: a drain not loaded yet."""
 
     DRAIN = 0
     KEEPER = 1
     PROGRAM = 2
+    LATER = 3
 
 
 class ProcessState(IntEnum):

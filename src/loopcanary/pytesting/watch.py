@@ -54,9 +54,11 @@ class TestsWatch:
             threshold=f"{self._threshold_ns}ns",
             store=str(Path(self._store or self._own_folder or "").absolute()),
             console=False,
-            keeper=False,  # a test's own stalls are wanted at its end, and this process judges them itself
+            keeper=False,
             follow_children=False,
         )
+        # A test's own stalls are wanted at its end: this process judges them itself, from the first on.
+        self._canary.take_over()
 
     def use(self, threshold_ns: int) -> None:
         """Watches with this threshold from now on."""

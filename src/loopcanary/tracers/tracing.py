@@ -59,9 +59,16 @@ class TraceDesk:
         """Makes the drain look; None: no engine runs that has one."""
         self.notes: Notes | None = None
         """Where a keeper reads the reports; None: they wait for the drain."""
+        self.found: Callable[[], object] | None = None
+        """Called with each report, where they are noted and wait for a drain that is not loaded yet."""
         self.waiting: deque[Raw] = deque(maxlen=_WAITING_MAX)
         self.has_news = False
         self._note_sums = note_sums
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether an engine runs, which will have the reports."""
+        return self.wake is not None or self.notes is not None
 
     def slice_over(self, over: SceneSlice) -> None:
         """Six seconds of frames are over."""
@@ -84,22 +91,34 @@ class TraceDesk:
 
     def forget(self) -> None:
         """In a forked child."""
-        self.wake = self.notes = None
+        self.wake = self.notes = self.found = None
         self.waiting = deque(maxlen=_WAITING_MAX)
         self.has_news = False
 
     def _take(self, raw: Raw, *, is_issue: bool) -> None:
         """The drain looks for good slices, too: they are in the figures."""
-        notes = self.notes
-        if notes is not None:
-            if is_issue:
-                self._note_sums(notes)
-            notes.note(raw, is_issue=is_issue)
+        notes, found = self.notes, self.found
+        is_noted = notes is not None and self._note(notes, raw, is_issue=is_issue)
+        if is_noted and found is None:
             return
         self.has_news = True
         if is_issue:
             self.waiting.append(raw)
+            if found is not None:
+                found()
         self.ring()
+
+    def _note(self, notes: Notes, raw: Raw, *, is_issue: bool) -> bool:
+        """False: the drain of this process takes over at this moment."""
+        try:
+            if is_issue:
+                self._note_sums(notes)
+            notes.note(raw, is_issue=is_issue)
+        except FileNotFoundError:
+            if self.notes is notes:
+                raise
+            return False
+        return True
 
 
 class TracerLives(Protocol):
@@ -209,7 +228,7 @@ class Tracing:
         }
         life = TracerLife(name, steps, call=self._call, heard=self._lives.heard)
         life.step(TracerStep.INIT)
-        if self._desk.wake is not None or self._desk.notes is not None:
+        if self._desk.is_taken:
             self._start_one(life)
         if life.has_failed:
             return False
@@ -250,21 +269,30 @@ class Tracing:
         from loopcanary.tracers.judging import Judging
 
         self._clear_of_another(session.id)
-        noted = 0 if self._desk.notes is None else self._desk.notes.give_up()
-        self._judging = Judging(session, clock, noted)
-        self._clock, self._desk.notes, self._desk.wake = clock, None, wake
+        notes, self._desk.notes, self._desk.found = self._desk.notes, None, None
+        self._clock, self._desk.wake = clock, wake
+        self._judging = Judging(session, clock, 0 if notes is None else notes.give_up())
         self._start()
         if self._desk.waiting or self._desk.has_news or self._is_any_told():
             wake()
 
-    def keep(self, notes: Notes) -> None:
-        """The engine runs, and a keeper reads the notes. Any thread."""
-        self._clock = None
+    def keep(self, notes: Notes, found: Callable[[], object] | None = None) -> None:
+        """The engine runs, and a keeper reads the notes. With `found`, which is called with each report, it
+        is this process that judges, and has not loaded what that takes: reports wait for `begin`, too, and
+        only who finds the process dead reads the notes. Any thread."""
+        if self._judging is not None:  # of an earlier engine
+            self._desk.waiting.clear()
+        self._judging = self._clock = None
+        self._desk.found = found
         self._start()
         self._desk.notes = notes
-        waiting, self._desk.waiting = self._desk.waiting, deque(maxlen=_WAITING_MAX)
+        waiting = list(self._desk.waiting)
         for raw in waiting:
             notes.note(raw, is_issue=True)
+        if found is None:
+            self._desk.waiting.clear()
+        elif waiting:
+            found()
 
     def _start(self) -> None:
         self._listeners.renew()
@@ -277,7 +305,7 @@ class Tracing:
             self._desk.waiting.clear()
 
     def end(self) -> None:
-        self._desk.wake = None
+        self._desk.wake = self._desk.found = None
         for life in self._life_of.values():
             life.step(TracerStep.STOP)
         if self._desk.notes is not None:
@@ -310,11 +338,11 @@ class Tracing:
 
     def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[LagIssue]:
         """Issues that are ripe."""
+        if self._judging is None:  # the drain is faster than `begin`
+            return ()
         ripe: list[Raw] = []
         while self._desk.waiting and (is_last or self._desk.waiting[0].ended_ns + SETTLE_NS <= now_ns):
             ripe.append(self._desk.waiting.popleft())
-        if self._judging is None:
-            return ()
         told = self._told(self._judging, now_ns, stalls, is_last=is_last)
         if not ripe:
             return told
@@ -359,7 +387,7 @@ class Tracing:
     def figures(self) -> TraceFigures:
         from loopcanary.model.figures.traces import TraceFigures
 
-        if self._clock is None and self._desk.notes is None:
+        if self._clock is None and not self._desk.is_taken:
             return TraceFigures()
         clock = self._known_clock()
         found = {name: tracer.figures(clock) for name, tracer in self._tracers.items()}

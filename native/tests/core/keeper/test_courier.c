@@ -220,11 +220,12 @@ TEST(a_keeper_that_did_something_and_is_gone_is_waited_for_again)
     LC_STORE(s.flight.keeper->beat_ns, 0);
 }
 
+static void begin_taken_by(lc_taker taker) { begin(nothing); LC_STORE(s.flight.header->takes, (uint64_t)taker); }
+
 TEST(the_program_is_told_once_when_a_stall_of_its_own_has_ended)
 {
     lc_slot *const slot = lc_flight_slot(&s.flight, 0);
-    begin(nothing);
-    LC_STORE(s.flight.header->takes, LC_TAKES_PROGRAM);
+    begin_taken_by(LC_TAKES_PROGRAM);
     LC_STORE(slot->state, LC_SLOT_STALL);
     look_thrice(false);
     LC_STORE(slot->state, LC_SLOT_ENDED);
@@ -235,15 +236,22 @@ TEST(the_program_is_told_once_when_a_stall_of_its_own_has_ended)
 
 TEST(the_program_is_told_of_what_was_noted_beside_stalls)
 {
-    begin(nothing);
-    LC_STORE(s.flight.header->takes, LC_TAKES_PROGRAM);
+    begin_taken_by(LC_TAKES_PROGRAM);
     LC_STORE(lc_flight_slot(&s.flight, 0)->state, LC_SLOT_FREE);
     look_thrice(false);
-    CHECK(!lc_courier_is_owed(&courier));
     atomic_store(&courier.has_notes, true);
     CHECK(lc_courier_is_owed(&courier));
     look_thrice(true);
     CHECK(!lc_courier_is_owed(&courier));
+}
+
+TEST(without_a_keeper_a_hang_is_loaded_for)
+{
+    begin_taken_by(LC_TAKES_LATER);
+    LC_STORE(lc_flight_slot(&s.flight, 0)->state, LC_SLOT_STALL);
+    look_thrice(false);
+    LC_STORE(lc_flight_slot(&s.flight, 0)->level, LC_LEVEL_HANG);
+    look_thrice(true);
 }
 
 TEST(a_pipe_in_the_bells_place_is_no_bell)

@@ -19,7 +19,7 @@ from loopcanary.assembly.doctor.loops import loop_facts
 from loopcanary.assembly.doctor.plugins import plugin_facts
 from loopcanary.assembly.doctor.programs import program_facts
 from loopcanary.assembly.doctor.rights import rights_facts
-from loopcanary.assembly.kept import obstacle
+from loopcanary.assembly.kept import needed_at_start, no_keeper
 from loopcanary.assembly.store import open_store
 from loopcanary.engine.recorder import MEMORY
 from loopcanary.facts import cgroup_limits
@@ -104,12 +104,18 @@ def _keeper(settings: Config) -> Row:
     except store.StoreError:
         is_store_usable = False
     is_native = settings.engine != PORTABLE and _native_obstacle() is None
-    reason = obstacle(settings, is_native=is_native, is_store_usable=is_store_usable)
+    missing = no_keeper(settings)
+    at_start = needed_at_start(
+        settings, has_keeper=missing is None, is_native=is_native, is_store_usable=is_store_usable
+    )
+    reason = missing or at_start
     if reason is None and (problem := place.no_reaper()) is not None:
         return "keeper", "off", f"takes the stalls of programs if one is at work; none is started: {problem}"
     if reason is None:
         return "keeper", "ok", "takes the stalls of programs, in a process beside them"
-    return "keeper", "off", f"each program takes its stalls itself, on a thread of its own: {reason}"
+    when = "with its first stall" if at_start is None else f"at its start ({at_start})"
+    how = f"each program takes its stalls itself, on a thread of its own: {reason}"
+    return "keeper", "off", f"{how}. What judges is loaded {when}"
 
 
 def _native_obstacle() -> str | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from loopcanary import flight
-from loopcanary.assembly.kept import FLIGHT_FOLDER, OWN_CODE
-from loopcanary.assembly.store import NO_KEEPER, Autopsy
+from loopcanary.assembly.kept import FLIGHT_FOLDER, NO_KEEPER, OWN_CODE
+from loopcanary.assembly.store import Autopsy
 from loopcanary.assembly.tracing.asking import statuses_in
 from loopcanary.engine.flight_place import place_in_memory
 from loopcanary.model.figures.tracers import TracerState

@@ -90,7 +90,7 @@ class FlightLife:
         header = (
             self._file.header
         )  # before the slots: they are final where it says that the process has ended
-        if header.taken_by is TakenBy.DRAIN or self._glances.is_closed():
+        if header.taken_by in (TakenBy.DRAIN, TakenBy.LATER) or self._glances.is_closed():
             return None
         if self._page is None:
             if not self._file.facts() and now_ns - header.started_ns < _FACTS_BY_NS:

@@ -74,9 +74,13 @@ class Engine(Protocol):
     def start(self) -> None:
         """Begins to watch. OSError or RuntimeError with the reason why it cannot."""
 
-    def begin(self, stop: Callable[[], None], /) -> None:
-        """All else that a start does. `stop`: what ends the engine before a worker of multiprocessing
-        does."""
+    def begin(self, stop: Callable[[], None], hand_over: Callable[[], object], /) -> None:
+        """All else that a start does. `stop`: what ends the engine before a worker of multiprocessing does;
+        `hand_over`: called when this one can begin: the one before lets go. What it raises, nothing of this
+        has begun."""
+
+    def give_up(self) -> None:
+        """It could not begin, and no other goes on: ends what `start` began."""
 
     def loop_seen(self) -> None:
         """A loop begins to run."""

@@ -70,20 +70,21 @@ class RunningEngine:
         """Begins to watch. OSError or RuntimeError with the reason why it cannot."""
         self.parts.backend.start()
 
-    def begin(self, stop: Callable[[], None]) -> None:
-        """Starts the drain of a backend that runs, and all else that a start does. Where the drain cannot be
-        started, the backend ends, and the error is raised. `stop`: see Attachment."""
-        try:
-            self.drain.start()
-        except BaseException:
-            self.parts.backend.stop()
-            self.parts.backend.discard()
-            raise
+    def begin(self, stop: Callable[[], None], hand_over: Callable[[], object]) -> None:
+        """As Engine: starts the drain of a backend that runs, and all else. RuntimeError or OSError where the
+        system gives no thread for it."""
+        self.drain.start()
+        hand_over()
         self._attachment.begin(self.parts.backend.listener, stop, self._renew_facts)
         self.parts.backend.set_facts(self.parts.facts())
         self._traced.engine_runs(self._begin_traces)
         self.parts.plugged.start()
         self._traced.tells(self._renew_facts)
+
+    def give_up(self) -> None:
+        """As Engine."""
+        self.parts.backend.stop()
+        self.parts.backend.discard()
 
     def _begin_traces(self, traces: Traces) -> None:
         traces.begin(self.parts.session, self.parts.clock, self.parts.backend.wake)

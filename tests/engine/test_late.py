@@ -1,0 +1,166 @@
+"""Programs without a keeper: what judges is loaded by their first stall, and not before."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from loopcanary.assembly.doctor.programs import program_facts
+from loopcanary.model import SessionEnd
+
+from .watching import Place
+
+pytestmark = pytest.mark.native
+
+_TAKEN_OVER = """
+    def taken_over():
+        gives_up = time.monotonic() + 60
+        while canary.kept is not None and time.monotonic() < gives_up:
+            time.sleep(0.01)
+        assert canary.kept is None
+"""
+JUDGES = '{*sys.modules} & {"loopcanary.assembly.engine", "loopcanary.store", "sqlite3"}'
+
+
+def run(place: Place, program: str, *, status: int | None = 0, **settings: str):
+    text = "    import loopcanary\n" + _TAKEN_OVER + "\n    canary = loopcanary.install()" + program
+    return place.run(place.program(text), status=status, LOOPCANARY_KEEPER="0", **settings)
+
+
+def test_the_first_stall_loads_what_judges(place: Place):
+    program = f"""
+    asyncio.run(asyncio.sleep(0))
+    print(*{JUDGES}, threading.active_count())
+    stall("first")
+    taken_over()
+    stall("second")
+    while loopcanary.statistics().get("stalls_reported") != 2:
+        time.sleep(0.01)
+    print(sorted(stall.culprit.function for stall in canary.stalls))
+    """
+    done = run(place, program)
+    assert done.stdout.splitlines() == ["1", "['first', 'second']"]
+    assert done.stderr == ""
+    assert place.culprits() == ["first", "second"]
+
+
+def test_a_program_without_a_stall_leaves_its_figures(place: Place):
+    run(place, f"\n    asyncio.run(asyncio.sleep(0))\n    print(canary.loops())\n    assert not {JUDGES}")
+    (session,) = place.sessions().values()
+    assert (session.end, len(session.loops)) == (SessionEnd.EXIT, 1)
+
+
+def test_stalls_can_be_asked_for_before_that(place: Place):
+    program = """
+    canary._parts = [lambda: time.sleep(600)]
+    stall("first")
+    while not (counts := loopcanary.statistics())["stalls_recorded"]:
+        time.sleep(0.01)
+    names = [stall.culprit.function for stall in canary.stalls]
+    print(counts["stalls_recorded"], counts.get("stalls_reported"), *names, flush=True)
+    os.kill(os.getpid(), 9)
+    """
+    done = run(place, program, status=-signal.SIGKILL)
+    assert done.stdout.split() == ["1", "None", "first"]
+    assert place.culprits() == ["first"]
+
+
+def test_a_fork_comes_in_between(place: Place):
+    program = """
+    inside = threading.Event()
+    canary._parts = [lambda: inside.set() or time.sleep(0.3), *canary._parts]
+    stall("first")
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        stall("child")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    taken_over()
+    stall("parent")
+    """
+    assert run(place, program).stderr == ""
+    assert place.culprits() == ["child", "first", "parent"]
+
+
+@pytest.mark.parametrize("failing", ["make_engine", "drain"])
+def test_a_load_that_fails_is_tried_again(place: Place, failing: str):
+    fails = {
+        "make_engine": """
+    make = canary._make_engine
+    def fail(*given):
+        canary._make_engine = make
+        raise OSError("not now")
+    asyncio.run(asyncio.sleep(0))
+    canary._make_engine = fail
+    """,
+        "drain": """
+    from loopcanary.engine.in_process.drain import Drain
+    start = Drain.start
+    def fail(self):
+        Drain.start = start
+        raise OSError("not now")
+    Drain.start = fail
+    """,
+    }[failing]
+    done = run(place, fails + '\n    stall("first")\n    taken_over()\n    stall("second")')
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("loopcanary: judging failed; what stalls is stored by the next report")
+    assert line.endswith("not now")
+    assert place.culprits() == ["first", "second"]
+
+
+def test_a_program_that_finds_a_killed_one_takes_it_in(place: Place):
+    killed = place.program('stall("killed")\nos.kill(os.getpid(), 9)\n', name="killed.py")
+    place.run(killed, status=-signal.SIGKILL, LOOPCANARY_KEEPER="0")
+    run(place, "\n    asyncio.run(asyncio.sleep(0))\n    taken_over()")
+    assert not list((place.store / "flight").glob("*killed*"))
+    assert place.culprits() == ["killed"]
+
+
+def test_neighbours_that_live_or_ended_are_no_remains(place: Place):
+    quiet = "import asyncio, sys; asyncio.run(asyncio.sleep(0)); print(flush=True); sys.stdin.read()"
+    environment = place.environment(LOOPCANARY_KEEPER="0")
+    place.run("-c", quiet.replace("sys.stdin.read()", ""), LOOPCANARY_KEEPER="0")
+    with subprocess.Popen(
+        [sys.executable, "-c", quiet],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as living:
+        assert living.stdout is not None
+        living.stdout.readline()
+        told = [row[-1] for row in program_facts(place.store)]
+        program = """
+    asyncio.run(asyncio.sleep(0))
+    from loopcanary.engine.recorder import has_remains
+    print(has_remains(canary.kept.backend.folder), canary.kept is not None)
+    """
+        done = run(place, program)
+        living.communicate()
+    assert done.stdout.split() == ["False", "True"]
+    assert [one for one in told if one.endswith("takes its stalls itself: the settings say so")]
+
+
+def test_a_hang_is_reported_while_it_lasts(place: Place):
+    program = """
+    told = threading.Event()
+    async def main():
+        told.wait(60)  # by a reporter, while this goes on
+    from loopcanary.registry import REGISTRY, REPORTERS
+    class Reporter:
+        name = "hears"
+        def report(self, issue, repeats):
+            print(issue.state.value, flush=True)
+            told.set()
+        def close(self, session, issues): ...
+    REGISTRY.add(REPORTERS, "hears", lambda run: Reporter())
+    asyncio.run(main())
+    assert told.is_set()
+    """
+    done = run(place, program)
+    assert done.stdout.split() == ["ongoing", "ended"]
