@@ -266,17 +266,16 @@ def _engine(canary: Canary, native: Native | None) -> Engine:
     if native is not None and not canary.config.quiet and may_speak():
         native.speaks(*own_stderr_file())
     config = canary.config
-    missing = canary.no_keeper or kept.no_keeper(config)
-    at_start = kept.needed_at_start(
-        config,
-        has_keeper=missing is None,
-        is_native=native is not None,
-        is_store_usable=not canary.boundary.is_off("store"),
-    )
+    missing = canary.no_keeper or kept.no_keeper(config, is_native=native is not None)
+    is_store_usable = not canary.boundary.is_off("store")
+    at_start = kept.needed_at_start(config, has_keeper=missing is None, is_store_usable=is_store_usable)
     canary.no_keeper = missing or at_start
-    # `kept`: one was in force, and the program takes over.
-    if native is not None and at_start is None and canary.kept is None:
-        return kept.make_kept(canary, native)
+    if at_start is None and canary.kept is None:  # else the program takes over from the one in force
+        if native is not None:
+            return kept.make_kept(canary, native)
+        from loopcanary.assembly.late_portable import make_late
+
+        return make_late(canary)
     from loopcanary.assembly import engine
 
     return engine.make_engine(canary, native)

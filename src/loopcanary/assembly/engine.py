@@ -50,7 +50,6 @@ from loopcanary.wire import from_wire, to_wire
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
-    from loopcanary.engine.feeder import Feeder
 
 
 def make_engine(canary: Canary, native: Native | None) -> RunningEngine:
@@ -206,9 +205,9 @@ class _PathsOnce:
 
 def _backend(canary: Canary, native: Native | None, session: Session, folder: Path) -> FileBackend:
     if native is None:
-        from loopcanary.portable.backend import PortableBackend
+        from loopcanary.assembly.late_portable import portable_backend
 
-        return PortableBackend(canary.config, feeder=_feeder() if canary.config.sd_watchdog else None)
+        return portable_backend(canary.config) if canary.kept is None else canary.kept.backend
     return NativeBackend(
         native,
         canary.config,
@@ -218,15 +217,6 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
         begun=None if canary.kept is None else canary.kept.backend,
         has_keeper=canary.kept is not None and canary.no_keeper is None,
     )
-
-
-def _feeder() -> Callable[..., Feeder] | None:
-    """None: no service manager waits for this process."""
-    from loopcanary.engine.feeder import Feeder
-    from loopcanary.engine.service_manager import feed_wanted
-
-    feed = feed_wanted(os.environ)
-    return None if feed is None else partial(Feeder, *feed)
 
 
 def _plugged_in(

@@ -38,10 +38,12 @@ FLIGHT_FOLDER = "flight"
 """As the store has it, which is not loaded here."""
 
 
-def no_keeper(config: Config) -> str | None:
+def no_keeper(config: Config, *, is_native: bool) -> str | None:
     """Why this process has to take its stalls itself; None: a keeper does."""
     if not config.keeper:
         return "the settings say so"
+    if not is_native:
+        return "the portable engine has no flight file"
     if (problem := place.no_interpreter()) is not None:
         return problem
     if "IPython" in sys.modules:
@@ -49,12 +51,8 @@ def no_keeper(config: Config) -> str | None:
     return None
 
 
-def needed_at_start(
-    config: Config, *, has_keeper: bool, is_native: bool, is_store_usable: bool
-) -> str | None:
+def needed_at_start(config: Config, *, has_keeper: bool, is_store_usable: bool) -> str | None:
     """Why what judges is loaded when this process starts; None: with its first stall, if it is at all."""
-    if not is_native:
-        return "the portable engine has no flight file"
     if not is_store_usable:
         return "there is no store that can be written"
     if config.locks:

@@ -15,7 +15,7 @@ import time
 
 from loopcanary.engine import Boundary, no_room, say_what_is_missing
 from loopcanary.engine.attachment import FORK_PATIENCE_S, connect, connect_at_work
-from loopcanary.engine.kept import KeptEngine
+from loopcanary.engine.kept import LateEngine
 from loopcanary.engine.recorder import note_start
 from loopcanary.engine.traced import EngineTraces
 from loopcanary.facts import is_short_of_descriptors
@@ -69,7 +69,7 @@ class Canary:
         self._parts = parts
         self._probes: Sequence[Probe] = ()
         self._engine: Engine | None = None
-        self.kept: KeptEngine | None = None
+        self.kept: LateEngine | None = None
         """The engine in force, where nothing is loaded that judges."""
         self.no_keeper: str | None = None
         """Why the stalls of this process cannot be left to a keeper."""
@@ -201,7 +201,7 @@ class Canary:
         try:
             engine.start()
         except (OSError, RuntimeError) as error:
-            if isinstance(engine, KeptEngine) and engine.has_keeper:
+            if isinstance(engine, LateEngine) and engine.has_keeper:
                 self.no_keeper = str(error)
             elif self._native is None:
                 raise
@@ -211,16 +211,16 @@ class Canary:
             return self._started()
         return engine
 
-    def _begin(self, engine: Engine, before: KeptEngine | None = None) -> None:
+    def _begin(self, engine: Engine, before: LateEngine | None = None) -> None:
         """`before`: the one in force, which goes on where this one cannot begin."""
-        self._engine = engine
-        self.kept = engine if isinstance(engine, KeptEngine) else None
+        in_force, self._engine = self._engine, engine
+        self.kept = engine if isinstance(engine, LateEngine) else None
         if self.kept is not None:
             self.kept.loads = self._load
         try:
             engine.begin(self.stop, _nothing if before is None else before.hand_over)
         except BaseException:
-            self._engine = self.kept = before
+            self._engine, self.kept = in_force, before
             if before is None:
                 engine.give_up()
             raise

@@ -1,4 +1,4 @@
-"""The engine that loads nothing of a verdict: a keeper takes its stalls.
+"""Engines that load nothing of a verdict. A keeper takes the stalls of the native one.
 
 Where there is none, or code of the program's own wants to see what has ended, what judges is loaded when the
 first stall has ended.
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
+    from loopcanary._native import Native
     from loopcanary.engine import Boundary
     from loopcanary.engine.fork_pause import ForkPause
     from loopcanary.engine.recorder import KeeperLine, Recorder
@@ -37,46 +38,37 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
 
-class KeptEngine:
-    """One run of it. Methods are called under the GIL, on any thread."""
+class LateEngine:
+    """An engine that judges nothing, and has not loaded what that takes. Methods are called under the GIL, on
+    any thread."""
+
+    has_keeper = False
 
     def __init__(
         self,
-        recorder: Recorder,
+        backend: Any,
         boundary: Boundary,
         *,
-        keeper: Callable[[], KeeperLine] | None,
+        native: Native | None,
         facts: Callable[[], dict[str, Any]],
         traced: EngineTraces,
-        note: Callable[[Traces, Callable[[], object] | None], object],
         figures: Callable[[], OwnFigures],
         take_over: Callable[[], object],
-        ended: Callable[[], object],
-        judges: bool,
         tells_end: bool,
     ) -> None:
-        """`keeper`: what starts it; None: there is none. `facts`: of the session, in their form on the wire;
-        `note` has traces note beside the file what they see, and call the second with what the program is to
-        judge; `take_over`: called when the program is to take
-        its stalls, mostly on a thread of ours; `ended`: called at the end, with the file still there;
-        `judges`: code of the program's own wants to see what has ended, and, with `tells_end`, that the
-        program ends."""
-        self.backend = recorder
+        """`facts`: of the session, in their form on the wire; `take_over`: called when the program is to take
+        its stalls, mostly on a thread of ours; `tells_end`: code of the program's own wants to see that it
+        ends."""
+        self.backend = backend
         self._boundary = boundary
-        self._keeper = keeper
-        self.has_keeper = keeper is not None
         self.facts = facts
         self._traced = traced
-        self._note = note
         self._make_figures = figures
         self._figures: OwnFigures | None = None
         self.loads: Callable[[Callable[[], Any]], Any] = _at_once
         """Calls what imports, so that no fork comes into its middle."""
         self._take_over = take_over
-        self._ended = ended
-        self._attachment = Attachment(recorder.native)
-        self._facts_stored = False
-        self._judges = judges or keeper is None
+        self._attachment = Attachment(native)
         self._tells_end = tells_end
 
     @property
@@ -110,6 +102,59 @@ class KeptEngine:
         from loopcanary.engine.fork_pause import ForkPause
 
         return ForkPause(self.backend)
+
+    def judge(self) -> None:
+        """From now on what has ended is the program's own to judge."""
+
+    @property
+    def owes_verdicts(self) -> bool:
+        """At the end: whether what judges is to be loaded now."""
+        return self._tells_end or self._traced.traces is not None
+
+    def load_again(self, *, has_keeper: bool) -> None:
+        """What judges could not be loaded: it is tried again later, while anything waits for it.
+        `has_keeper`: one tells hangs meanwhile."""
+
+    def hand_over(self) -> None:
+        """A thread of the program takes the stalls from now on."""
+        self._attachment.end()
+
+    def give_up(self) -> None:
+        """As Engine."""
+        self.backend.stop()
+        self.backend.discard()
+
+    def let_go(self) -> None:
+        """In a forked child: it is the parent's."""
+        self._attachment.let_go()
+        if self._figures is not None:
+            self._figures.close()
+
+
+class KeptEngine(LateEngine):
+    """One run of the native one."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        boundary: Boundary,
+        *,
+        keeper: Callable[[], KeeperLine] | None,
+        note: Callable[[Traces, Callable[[], object] | None], object],
+        ended: Callable[[], object],
+        judges: bool,
+        **more: Any,
+    ) -> None:
+        """As LateEngine. `keeper`: what starts it; None: there is none. `note` has traces note beside the
+        file what they see, and call the second with what the program is to judge; `ended`: called at the end,
+        with the file still there; `judges`: code of the program's own wants to see what has ended."""
+        super().__init__(recorder, boundary, native=recorder.native, **more)
+        self._keeper = keeper
+        self.has_keeper = keeper is not None
+        self._note = note
+        self._ended = ended
+        self._facts_stored = False
+        self._judges = judges or keeper is None
 
     def start(self) -> None:
         """Begins to watch. OSError or RuntimeError with the reason why it cannot."""
@@ -146,10 +191,10 @@ class KeptEngine:
 
     @property
     def owes_verdicts(self) -> bool:
-        """At the end: whether code of the program's own wants to see something."""
+        """As LateEngine: code of the program's own wants to see something."""
         native = self.backend.native
-        has_any = native.recorded()[1] > 0 or native.calls_slow() > 0 or self._traced.traces is not None
-        return self._judges and (self._tells_end or has_any)
+        has_any = native.recorded()[1] > 0 or native.calls_slow() > 0
+        return self._judges and (super().owes_verdicts or has_any)
 
     def loop_seen(self) -> None:
         """By now `__main__` and sys.path are what they are going to be: the facts are made final, once."""
@@ -160,20 +205,10 @@ class KeptEngine:
     def _renew_facts(self) -> None:
         self._boundary.call("facts", lambda: self.backend.set_facts(self.facts()), keep=True)
 
-    def give_up(self) -> None:
-        """As Engine."""
-        self.backend.stop()
-        self.backend.discard()
-
     def load_again(self, *, has_keeper: bool) -> None:
-        """What judges could not be loaded: it is tried again later, while anything waits for it.
-        `has_keeper`: one tells hangs meanwhile."""
+        """As LateEngine."""
         self.backend.native.set_taker(PROGRAM if has_keeper else LATER)
         self.backend.native.load_again(self._take_over)
-
-    def hand_over(self) -> None:
-        """A thread of the program takes the stalls from now on."""
-        self._attachment.end()
 
     def finish(self) -> None:
         """Ends it. The program does not wait for long."""
@@ -186,12 +221,6 @@ class KeptEngine:
             self.backend.stop()
         else:
             self.backend.stop()
-
-    def let_go(self) -> None:
-        """In a forked child: it is the parent's."""
-        self._attachment.let_go()
-        if self._figures is not None:
-            self._figures.close()
 
 
 def _at_once(make: Callable[[], Any]) -> Any:

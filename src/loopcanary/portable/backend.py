@@ -61,6 +61,9 @@ class PortableBackend:
         self._news: deque[StallEvidence] = deque(maxlen=_NEWS_MAX)
         self._news_bell = WatchdogBell()
         self._news_dropped = 0
+        self.on_news: Callable[[], object] | None = None
+        """Called with each stall, on the watchdog's thread, while no drain waits. It blocks and raises
+        nothing."""
         self._collections = CollectionLog(clock)
         self._observer = Observer(
             clock=clock, clocks=ThreadClocks(), collections=self._collections, publish=self._publish
@@ -196,3 +199,5 @@ class PortableBackend:
             self._news_dropped += 1
         self._news.append(evidence)
         self._news_bell.ring()
+        if self.on_news is not None:
+            self.on_news()

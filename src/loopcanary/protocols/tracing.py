@@ -204,6 +204,9 @@ class Traces(Protocol):
     def begin(self, session: Session, clock: Clock, wake: Callable[[], None]) -> None:
         """The engine runs; `wake` makes the drain look. Any thread."""
 
+    def keep(self, notes: Any, found: Callable[[], object] | None = None) -> None:
+        """The engine runs, and what takes reports is in another process, or not loaded yet. Any thread."""
+
     def end(self) -> None:
         """The engine runs no more; the last slices are over. Any thread."""
 

@@ -68,7 +68,7 @@ class TraceDesk:
     @property
     def is_taken(self) -> bool:
         """Whether an engine runs, which will have the reports."""
-        return self.wake is not None or self.notes is not None
+        return self.wake is not None or self.notes is not None or self.found is not None
 
     def slice_over(self, over: SceneSlice) -> None:
         """Six seconds of frames are over."""
@@ -276,10 +276,10 @@ class Tracing:
         if self._desk.waiting or self._desk.has_news or self._is_any_told():
             wake()
 
-    def keep(self, notes: Notes, found: Callable[[], object] | None = None) -> None:
+    def keep(self, notes: Notes | None, found: Callable[[], object] | None = None) -> None:
         """The engine runs, and a keeper reads the notes. With `found`, which is called with each report, it
         is this process that judges, and has not loaded what that takes: reports wait for `begin`, too, and
-        only who finds the process dead reads the notes. Any thread."""
+        only who finds the process dead reads the notes, if there are any. Any thread."""
         if self._judging is not None:  # of an earlier engine
             self._desk.waiting.clear()
         self._judging = self._clock = None
@@ -287,8 +287,9 @@ class Tracing:
         self._start()
         self._desk.notes = notes
         waiting = list(self._desk.waiting)
-        for raw in waiting:
-            notes.note(raw, is_issue=True)
+        if notes is not None:
+            for raw in waiting:
+                notes.note(raw, is_issue=True)
         if found is None:
             self._desk.waiting.clear()
         elif waiting:

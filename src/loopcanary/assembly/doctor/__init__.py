@@ -104,10 +104,8 @@ def _keeper(settings: Config) -> Row:
     except store.StoreError:
         is_store_usable = False
     is_native = settings.engine != PORTABLE and _native_obstacle() is None
-    missing = no_keeper(settings)
-    at_start = needed_at_start(
-        settings, has_keeper=missing is None, is_native=is_native, is_store_usable=is_store_usable
-    )
+    missing = no_keeper(settings, is_native=is_native)
+    at_start = needed_at_start(settings, has_keeper=missing is None, is_store_usable=is_store_usable)
     reason = missing or at_start
     if reason is None and (problem := place.no_reaper()) is not None:
         return "keeper", "off", f"takes the stalls of programs if one is at work; none is started: {problem}"

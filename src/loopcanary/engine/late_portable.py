@@ -1,0 +1,82 @@
+"""The portable engine before anything has stalled."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.engine.kept import LateEngine
+from loopcanary.engine.recorder import has_remains
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopcanary.engine import Boundary
+    from loopcanary.portable.backend import PortableBackend
+    from loopcanary.protocols.tracing import Traces
+
+_LOAD = "loopcanary-load"
+_AGAIN_S = 2.0
+
+
+class LatePortable(LateEngine):
+    """One run of it: a thread loads what judges when the backend has news."""
+
+    def __init__(self, backend: PortableBackend, boundary: Boundary, *, folder: str, **more: Any) -> None:
+        """As LateEngine. `folder`: of the store's flight files, which native engines may have left."""
+        super().__init__(backend, boundary, native=None, **more)
+        self._folder = folder
+        self._is_loading = False
+
+    def start(self) -> None:
+        """Begins to watch. RuntimeError where the system gives no thread."""
+        self.backend.start()
+
+    def begin(self, stop: Callable[[], None], hand_over: Callable[[], object]) -> None:
+        """As Engine."""
+        hand_over()
+        self._attachment.begin(self.backend.listener, stop, _nothing)
+        self.backend.on_news = self._load_soon
+        self._traced.engine_runs(self._trace)
+        if has_remains(self._folder):
+            self._load_soon()
+
+    def _trace(self, traces: Traces) -> None:
+        traces.keep(None, self._load_soon)
+
+    def _load_soon(self) -> None:
+        """Any thread. Where the system gives no other one, the end of the program is the next try."""
+        if not self._is_loading:
+            self._is_loading = True
+            self._start(threading.Thread(target=self._take_over, name=_LOAD, daemon=True))
+
+    def load_again(self, *, has_keeper: bool) -> None:  # noqa: ARG002 - as KeptEngine
+        """As LateEngine."""
+        again = threading.Timer(_AGAIN_S, self._take_over)
+        again.name, again.daemon = _LOAD, True
+        self._start(again)
+
+    def _start(self, thread: threading.Thread) -> None:
+        self._boundary.call("judging", thread.start, keep=True)
+
+    @property
+    def owes_verdicts(self) -> bool:
+        """At the end: the store gets the figures of what was watched."""
+        return super().owes_verdicts or bool(self.backend.statistics()["lanes_opened"])
+
+    def loop_seen(self) -> None:
+        """There are no facts beside the evidence."""
+
+    def hand_over(self) -> None:
+        """A thread of the program takes the stalls from now on."""
+        self.backend.on_news = None
+        super().hand_over()
+
+    def finish(self) -> None:
+        """Ends it."""
+        self._attachment.end()
+        self.backend.stop()
+
+
+def _nothing() -> None:
+    """There are no facts beside the evidence."""
