@@ -1,4 +1,4 @@
-"""What is loaded into a program whose stalls a keeper takes: each name is here, of ours and of Python's."""
+"""What is loaded into a program that judges nothing itself: each name is here, of ours and of Python's."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import asyncio, sys, time
 import loopcanary
 before = {*sys.modules}
-canary = loopcanary.install(quiet=True, keeper=True)
+has_keeper = sys.argv[1:] == []
+canary = loopcanary.install(quiet=True, keeper=has_keeper)
 
 async def main():
     await asyncio.sleep(0)
-    time.sleep(0.15)
+    time.sleep(0.15 * has_keeper)
     await asyncio.sleep(0)
 
 asyncio.run(main())
@@ -65,8 +68,9 @@ def printed(*command: str, folder: Path, **settings: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_each_module_of_a_watched_loop_is_named(tmp_path):
-    loaded = printed(sys.executable, "-c", PROGRAM, folder=tmp_path)
+@pytest.mark.parametrize("words", [(), ("alone",)], ids=["with a keeper", "without, before a stall"])
+def test_each_module_of_a_watched_loop_is_named(tmp_path, words):
+    loaded = printed(sys.executable, "-c", PROGRAM, *words, folder=tmp_path)
     assert {name for name in loaded if name.partition(".")[0] == "loopcanary"} == OURS
 
 

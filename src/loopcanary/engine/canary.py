@@ -234,9 +234,10 @@ class Canary:
         self.no_keeper = no_keeper or self.no_keeper
         # A descriptor that the program closes, it expects to get again.
         if self._is_over or not is_short_of_descriptors():
-            for part in () if self._is_over else self._parts:
-                self._load_part(part)
-                time.sleep(_FORKS_TURN_S)
+            for part in self._parts:
+                if not self._is_over:  # by now, perhaps: the end loads what is missing
+                    self._load_part(part)
+                    time.sleep(_FORKS_TURN_S)
             self._load_part(self._take_over)
         if self.kept is kept:
             kept.load_again(has_keeper=self.no_keeper is None)
