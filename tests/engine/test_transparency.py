@@ -152,6 +152,25 @@ def test_it_does_and_ends_as_under_python(place, text):
     assert any(stall.culprit and stall.culprit.function == "_stalls" for stall in place.stalls())
 
 
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("os.kill(os.getpid(), 2); time.sleep(60)", -signal.SIGINT),
+        ("try: os.kill(os.getpid(), 2); time.sleep(60)\nexcept KeyboardInterrupt: pass", 0),
+        ("try: os.kill(os.getpid(), 2); time.sleep(60)\nexcept KeyboardInterrupt: 1 / 0", 1),
+    ],
+    ids=["not caught", "caught", "another error"],
+)
+def test_a_summary_leaves_an_interrupt_what_it_is(place, text, status):
+    """What is loaded for it executes text, after which the interpreter forgets how it was ended."""
+    program = place.program("asyncio.run(asyncio.sleep(0))\n" + text, prelude=PRELUDE)
+    settings = place.environment(LOOPCANARY_CONSOLE="1")
+    command = [*AS_RUN, sys.executable, str(program)]
+    done = subprocess.run(command, env=settings, capture_output=True, timeout=280, check=False)
+    assert b"[loopcanary] no stall" in done.stderr
+    assert done.returncode == status
+
+
 def test_a_signal_from_outside(place):
     program = place.program("""
         async def main():

@@ -248,4 +248,24 @@ def _in_child() -> None:
 
 def _at_exit() -> None:
     if _Hooks.follower is not None:
+        was_interrupted = _was_interrupted()
         _Hooks.follower.stop()
+        if was_interrupted:
+            _say_interrupted()
+
+
+def _was_interrupted() -> bool:
+    """Whether an interrupt has ended the program: its traceback was printed, and begins at the bottom of the
+    stack. Not in a console, where more may have followed."""
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)  # the latter before 3.12
+    bottom = getattr(error.__traceback__, "tb_frame", None) if type(error) is KeyboardInterrupt else None
+    return bottom is not None and bottom.f_back is None and not hasattr(sys, "ps1")
+
+
+def _say_interrupted() -> None:
+    """The interpreter ends such a program by the signal itself, if no text was executed since
+    (run_eval_code_obj of Python/pythonrun.c). What is loaded for the end does that: named tuples."""
+    try:  # noqa: SIM105 - contextlib is not loaded for it
+        exec("raise KeyboardInterrupt")  # noqa: S102 - is to be text
+    except KeyboardInterrupt:
+        pass

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loopcanary.engine import Boundary
-    from loopcanary.portable.backend import PortableBackend
     from loopcanary.protocols.tracing import Traces
 
 _LOAD = "loopcanary-load"
@@ -22,8 +21,9 @@ _AGAIN_S = 2.0
 class LatePortable(LateEngine):
     """One run of it: a thread loads what judges when the backend has news."""
 
-    def __init__(self, backend: PortableBackend, boundary: Boundary, *, folder: str, **more: Any) -> None:
-        """As LateEngine. `folder`: of the store's flight files, which native engines may have left."""
+    def __init__(self, backend: Any, boundary: Boundary, *, folder: str, **more: Any) -> None:
+        """As LateEngine. `backend`: a PortableBackend; `folder`: of the store's flight files, which native
+        engines may have left."""
         super().__init__(backend, boundary, native=None, **more)
         self._folder = folder
         self._is_loading = False
