@@ -97,7 +97,7 @@ def make_kept(canary: Canary, native: Native) -> KeptEngine:
         traced=canary.tracing,
         note=lambda traces, found: _note(recorder, traces, found),
         figures=lambda: _figures(canary, recorder, facts),
-        take_over=lambda: canary.take_over(_why_refused(native)),
+        take_over=lambda gives_way: canary.take_over(_why_refused(native), gives_way=gives_way),
         ended=lambda: _end(canary, recorder, facts),
         judges=own_code() is not None,
         tells_end=any(not one.is_built_in for one in REGISTRY.of(REPORTERS)),

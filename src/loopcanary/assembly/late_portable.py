@@ -32,7 +32,7 @@ def make_late(canary: Canary) -> LatePortable:
         facts=lambda: session,
         traced=canary.tracing,
         figures=lambda: PortableFigures(backend, session),
-        take_over=canary.take_over,
+        take_over=lambda gives_way: canary.take_over(gives_way=gives_way),
         tells_end=any(not one.is_built_in for one in REGISTRY.of(REPORTERS)),
     )
 

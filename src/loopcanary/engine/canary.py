@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import _thread
 import os
-import time
 
 from loopcanary.engine import Boundary, no_room, say_what_is_missing
 from loopcanary.engine.attachment import FORK_PATIENCE_S, connect, connect_at_work
-from loopcanary.engine.kept import LateEngine
+from loopcanary.engine.kept import LateEngine, PartLoader
 from loopcanary.engine.recorder import note_start
 from loopcanary.engine.traced import EngineTraces
 from loopcanary.facts import is_short_of_descriptors
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from loopcanary.protocols.loops import Probe
 
 
-_FORKS_TURN_S = 0.001
 _JUDGING = "judging"
 _START_PATIENCE_S = 5.0
 _STOP_PATIENCE_S = 10.0
@@ -66,7 +64,7 @@ class Canary:
         self._native = native
         self._make_probes = make_probes
         self._make_engine = make_engine
-        self._parts = parts
+        self._loader = PartLoader(parts)
         self._probes: Sequence[Probe] = ()
         self._engine: Engine | None = None
         self.kept: LateEngine | None = None
@@ -225,20 +223,18 @@ class Canary:
                 engine.give_up()
             raise
 
-    def take_over(self, no_keeper: str | None = None) -> None:
+    def take_over(self, no_keeper: str | None = None, *, gives_way: bool = False) -> None:
         """A stall has ended that is the program's own to judge, or there can be no keeper, for that reason:
-        from now on a thread of this process takes them. Raises nothing."""
+        from now on a thread of this process takes them. Raises nothing. `gives_way`: called on a thread of
+        ours, which ends where a fork waits, and is started again after it."""
         kept = self.kept
         if kept is None:  # not asked under the lock: the drain comes here while `stop` waits for its end
             return
         self.no_keeper = no_keeper or self.no_keeper
         # A descriptor that the program closes, it expects to get again.
-        if self._is_over or not is_short_of_descriptors():
-            for part in self._parts:
-                if not self._is_over:  # by now, perhaps: the end loads what is missing
-                    self._load_part(part)
-                    time.sleep(_FORKS_TURN_S)
-            self._load_part(self._take_over)
+        may_load = self._is_over or not is_short_of_descriptors()
+        if may_load and not self._loader.load(self._load_part, self._take_over, gives_way=gives_way):
+            return  # it is started again
         if self.kept is kept:
             kept.load_again(has_keeper=self.no_keeper is None)
 
@@ -318,6 +314,7 @@ class Canary:
         """Our threads finish their piece of work and end: the child inherits no lock of ours in use, and a
         program of one thread stays one (docs/decisions/0004-fork.md). The forking thread."""
         self._notice_fork()
+        self._loader.fork_begins()
         # A start is short, and imports: a child of its middle would find modules locked by a thread that it
         # does not have.
         patience_s = _START_PATIENCE_S if self._is_starting else FORK_PATIENCE_S
@@ -328,6 +325,7 @@ class Canary:
         if engine is None:
             self._lock.release()
             return
+        self.boundary.call("fork", self._loader.wait, keep=True)
         pause = self.boundary.call("fork", engine.fork_pause, keep=True)
         self._forks[_thread.get_ident()] = pause
         if pause is None:
@@ -338,10 +336,12 @@ class Canary:
     def after_fork_in_parent(self) -> None:
         """Our threads start again. The forking thread."""
         pause = self._forks.pop(_thread.get_ident(), None)
-        if pause is None:
-            return
-        self.boundary.call("fork", pause.end, keep=True)
-        self._lock.release()
+        if pause is not None:
+            self.boundary.call("fork", pause.end, keep=True)
+            self._lock.release()
+        kept = self.kept
+        if self._loader.fork_is_over() and kept is not None:
+            kept.load_again(has_keeper=self.no_keeper is None, at_once=True)
 
     def after_fork_in_child(self) -> None:
         """The parent's engine is let go of; the child arms its own. The forked thread."""
@@ -370,6 +370,7 @@ class Canary:
         # The parent's other threads are gone, and with them any that held a lock.
         self._lock = _thread.RLock()
         self._has_failed = self._is_starting = False
+        self._loader.forget()
         self.boundary.renew_after_fork()
         self.boundary.call("engine", self._let_go, engine, keep=True)
 

@@ -91,3 +91,10 @@ def _wait_for_end(before: frozenset[str], count: int) -> None:
     deadline_s = time.monotonic() + _GONE_S
     while len(before & _threads()) > len(before) - count and time.monotonic() < deadline_s:
         unpatched("time", "sleep")(0)  # lets go of the GIL, which a thread of Python's needs to end
+
+
+def wait_for_thread(tid: int) -> None:
+    """For the end of one that has nothing more to do."""
+    deadline_s = time.monotonic() + _GONE_S
+    while _WARNS and os.path.exists(f"{_TASKS}/{tid}") and time.monotonic() < deadline_s:
+        unpatched("time", "sleep")(0)

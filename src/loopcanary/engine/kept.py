@@ -6,12 +6,14 @@ first stall has ended.
 
 from __future__ import annotations
 
+from _thread import get_native_id
+
 from loopcanary.engine.attachment import Attachment
 from loopcanary.engine.recorder import LATER, PROGRAM, has_remains, is_crowded
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
     from loopcanary._native import Native
@@ -53,12 +55,12 @@ class LateEngine:
         facts: Callable[[], dict[str, Any]],
         traced: EngineTraces,
         figures: Callable[[], OwnFigures],
-        take_over: Callable[[], object],
+        take_over: Callable[[bool], object],
         tells_end: bool,
     ) -> None:
         """`facts`: of the session, in their form on the wire; `take_over`: called when the program is to take
-        its stalls, mostly on a thread of ours; `tells_end`: code of the program's own wants to see that it
-        ends."""
+        its stalls, with True on a thread of ours, which gives way to forks; `tells_end`: code of the
+        program's own wants to see that it ends."""
         self.backend = backend
         self._boundary = boundary
         self.facts = facts
@@ -103,6 +105,10 @@ class LateEngine:
 
         return ForkPause(self.backend)
 
+    def _load(self) -> None:
+        """On a thread of ours."""
+        self._take_over(True)
+
     def judge(self) -> None:
         """From now on what has ended is the program's own to judge."""
 
@@ -111,8 +117,8 @@ class LateEngine:
         """At the end: whether what judges is to be loaded now."""
         return self._tells_end or self._traced.traces is not None
 
-    def load_again(self, *, has_keeper: bool) -> None:
-        """What judges could not be loaded: it is tried again later, while anything waits for it.
+    def load_again(self, *, has_keeper: bool, at_once: bool = False) -> None:
+        """What judges could not be loaded: it is tried again later, or at once, while anything waits for it.
         `has_keeper`: one tells hangs meanwhile."""
 
     def hand_over(self) -> None:
@@ -167,7 +173,7 @@ class KeptEngine(LateEngine):
         hand_over()
         self._attachment.begin(self.backend.listener, stop, self._renew_facts)
         native = self.backend.native
-        native.on_take_over(self._take_over)
+        native.on_take_over(self._load)
         if self._judges:
             native.set_taker(PROGRAM if self.has_keeper else LATER)
         self.backend.set_facts(self.facts())
@@ -184,7 +190,7 @@ class KeptEngine(LateEngine):
             self.backend.native.set_taker(PROGRAM)
             self.backend.set_facts(self.facts())
             if self._traced.traces is not None:  # what they note is read by the keeper still
-                self._take_over()
+                self._take_over(False)
 
     def _trace(self, traces: Traces) -> None:
         self._note(traces, self.backend.native.load_soon if self._judges else None)
@@ -205,10 +211,12 @@ class KeptEngine(LateEngine):
     def _renew_facts(self) -> None:
         self._boundary.call("facts", lambda: self.backend.set_facts(self.facts()), keep=True)
 
-    def load_again(self, *, has_keeper: bool) -> None:
+    def load_again(self, *, has_keeper: bool, at_once: bool = False) -> None:
         """As LateEngine."""
         self.backend.native.set_taker(PROGRAM if has_keeper else LATER)
-        self.backend.native.load_again(self._take_over)
+        self.backend.native.load_again(self._load)
+        if at_once:
+            self.backend.native.load_soon()
 
     def finish(self) -> None:
         """Ends it. The program does not wait for long."""
@@ -221,6 +229,54 @@ class KeptEngine(LateEngine):
             self.backend.stop()
         else:
             self.backend.stop()
+
+
+class PartLoader:
+    """Loads what judges, in parts. On a thread of ours it ends where a fork waits, so that a program of one
+    thread stays one, and is to be started again."""
+
+    def __init__(self, parts: Sequence[Callable[[], object]]) -> None:
+        self._parts = parts
+        self._loaded = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """In a forked child."""
+        self._forks = self._tid = 0
+        self._gave_way = False
+
+    def load(
+        self, call: Callable[[Callable[[], object]], object], last: Callable[[], object], *, gives_way: bool
+    ) -> bool:
+        """`call` loads a part, and calls `last`, which uses them. False: it gave way."""
+        self._tid = get_native_id() if gives_way else 0
+        while self._loaded < len(self._parts):
+            part = self._parts[self._loaded]
+            self._loaded += 1
+            call(part)
+            self._gave_way = gives_way and self._forks > 0
+            if self._gave_way and self._forks > 0:  # a fork that was over meanwhile starts nothing again
+                return False
+        call(last)
+        return True
+
+    def fork_begins(self) -> None:
+        """The forking thread."""
+        self._forks += 1
+
+    def wait(self) -> None:
+        """For the end of the thread, while no part is loaded. The forking thread."""
+        if self._tid not in (0, get_native_id()):
+            from loopcanary.engine.fork_pause import wait_for_thread
+
+            wait_for_thread(self._tid)
+            self._tid = 0
+
+    def fork_is_over(self) -> bool:
+        """Whether it gave way. The forking thread, in the parent."""
+        self._forks -= 1
+        gave_way, self._gave_way = self._gave_way, False
+        return gave_way
 
 
 def _at_once(make: Callable[[], Any]) -> Any:

@@ -48,13 +48,13 @@ class LatePortable(LateEngine):
         """Any thread. Where the system gives no other one, the end of the program is the next try."""
         if not self._is_loading:
             self._is_loading = True
-            self._start(threading.Thread(target=self._take_over, name=_LOAD, daemon=True))
+            self.load_again(has_keeper=False, at_once=True)
 
-    def load_again(self, *, has_keeper: bool) -> None:  # noqa: ARG002 - as KeptEngine
+    def load_again(self, *, has_keeper: bool, at_once: bool = False) -> None:  # noqa: ARG002 - as KeptEngine
         """As LateEngine."""
-        again = threading.Timer(_AGAIN_S, self._take_over)
-        again.name, again.daemon = _LOAD, True
-        self._start(again)
+        loader = threading.Timer(0 if at_once else _AGAIN_S, self._load)
+        loader.name, loader.daemon = _LOAD, True
+        self._start(loader)
 
     def _start(self, thread: threading.Thread) -> None:
         self._boundary.call("judging", thread.start, keep=True)

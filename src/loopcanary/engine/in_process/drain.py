@@ -119,7 +119,12 @@ class Drain:
                 turn.ident = None
 
         turn.thread = PythonThread(run) if self._native is None else QuietThread(self._native, run)
-        turn.thread.start()
+        try:
+            turn.thread.start()
+        except RuntimeError:
+            if threading.main_thread().is_alive():
+                raise
+            return  # CPython 3.12 gives none while the interpreter ends: `finish` does the work
         self._turn = turn
 
     def rest(self, patience_s: float) -> bool:
