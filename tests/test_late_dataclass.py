@@ -10,7 +10,7 @@ import sys
 import threading
 from dataclasses import field
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_type_hints
 
 import pytest
 
@@ -61,6 +61,15 @@ def classes(dataclass: Any) -> SimpleNamespace:
     class Empty:
         pass
 
+    @dataclass(frozen=True)
+    class Equal:  # noqa: PLW1641 - it is made
+        put: int
+        absent: int = 0
+        _put: tuple[int, ...] = field(default_factory=tuple)
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
     @dataclass(frozen=True, slots=True, weakref_slot=True)
     class Weak:
         number: int
@@ -108,6 +117,8 @@ def test_values_compare_and_hash_by_their_fields(kinds):
     with pytest.raises(TypeError, match="unhashable"):
         hash(kinds.Mutable(1))
     itself = kinds.Itself()
+    assert hash(kinds.Equal(1)) == hash(kinds.Equal(1))
+    assert kinds.Equal(1) == kinds.Equal(2)
     assert itself != kinds.Itself()
     assert {itself: 1}[itself] == 1
 
@@ -121,6 +132,16 @@ def test_a_frozen_value_does_not_change(kinds):
             del value.number
     with pytest.raises((AttributeError, TypeError)):
         kinds.Frozen(number=1).other = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        kinds.Open(1).other = 1
+
+    class Inherits(kinds.Open):
+        """Not a dataclass."""
+
+    plain = Inherits(1)
+    plain.other = 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plain.number = 2
     changing = kinds.Mutable(1)
     changing.first = 2
     assert changing.first == 2
@@ -164,6 +185,8 @@ def test_the_standard_library_sees_the_same_class(name):
     assert [str(one) for one in dataclasses.fields(ours)] == [str(one) for one in dataclasses.fields(plain)]
     assert repr(ours.__dataclass_params__) == repr(plain.__dataclass_params__)
     assert ours.__match_args__ == plain.__match_args__
+    assert get_type_hints(ours.__init__) == get_type_hints(plain.__init__)
+    assert ours.__init__.__module__ == plain.__init__.__module__
     assert getattr(ours, "__slots__", None) == getattr(plain, "__slots__", None)
     assert (ours.__hash__ is None) == (plain.__hash__ is None)
     assert {one for one in vars(ours) if one.startswith("__")} == {

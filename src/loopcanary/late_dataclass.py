@@ -10,6 +10,7 @@ inherit from it see no difference.
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ else:
 
     def dataclass(*, frozen: bool = False, eq: bool = True, **others: bool) -> Callable[[type], type]:
         """As `dataclasses.dataclass`; `others`: `slots`, `kw_only`, `weakref_slot`. What the class defines
-        itself is kept."""
+        itself is kept; it has no InitVar."""
         return lambda kind: _late(kind, frozen, eq, others)
 
 
@@ -43,7 +44,7 @@ def _late(kind: Any, frozen: bool, eq: bool, others: dict[str, bool]) -> Any:
     if frozen and others.get("slots"):
         methods |= {"__getstate__": _state, "__setstate__": _set_state}
     for name, method in methods.items():
-        if name not in made.__dict__:
+        if made.__dict__.get(name) is None:  # a class with an __eq__ of its own has None for its hash
             setattr(made, name, method)
     return made
 
@@ -86,40 +87,49 @@ def _borrowed(kind: Any, name: str) -> Any:
 
 def _init(kind: Any) -> Any:
     """A text of our own: the one of dataclasses, for a frozen class, comes with two other methods."""
-    scope: dict[str, Any] = {"_put": object.__setattr__, "_absent": _Absent()}
+    given: dict[str, Any] = {"__put": object.__setattr__, "__absent": _Absent()}
     positional, keywords, lines = ["self"], ["*"], []
     for field in dataclasses.fields(kind):
         name, value, default = field.name, field.name, ""
         if field.default is not dataclasses.MISSING:
-            scope[f"_{name}"] = field.default
-            default = f"=_{name}"
+            given[f"__late_{name}"] = field.default
+            default = f"=__late_{name}"
         elif field.default_factory is not dataclasses.MISSING:
-            scope[f"_{name}"] = field.default_factory
-            default = "=_absent"
-            value = f"_{name}() if {name} is _absent else {name}"
+            given[f"__late_{name}"] = field.default_factory
+            default = "=__absent"
+            value = f"__late_{name}() if {name} is __absent else {name}"
         if field.init:
             (keywords if field.kw_only else positional).append(name + default)
-            lines.append(f"_put(self, {name!r}, {value})")
+            lines.append(f"__put(self, {name!r}, {value})")
         elif default:
-            lines.append(f"_put(self, {name!r}, _{name}{'()' if default == '=_absent' else ''})")
+            made = "()" if field.default is dataclasses.MISSING else ""
+            lines.append(f"__put(self, {name!r}, __late_{name}{made})")
     if hasattr(kind, "__post_init__"):
         lines.append("self.__post_init__()")
     head = ", ".join(positional + (keywords if len(keywords) > 1 else []))
-    exec(f"def __init__({head}):\n    {'; '.join(lines) or 'pass'}", scope)  # noqa: S102 - of names of ours
-    init = scope["__init__"]
+    text = f" def __init__({head}):\n  {'; '.join(lines) or 'pass'}\n return __init__"
+    found: dict[str, Any] = {}
+    module = sys.modules[kind.__module__].__dict__  # what annotations name
+    exec(f"def make({', '.join(given)}):\n{text}", module, found)  # noqa: S102 - of names of ours
+    init = found["make"](**given)
     init.__qualname__ = f"{kind.__qualname__}.__init__"
     init.__annotations__ = {f.name: f.type for f in dataclasses.fields(kind) if f.init} | {"return": None}
     return init
 
 
+def _is_fixed(self: Any, name: str) -> bool:
+    """All of a dataclass, and in plain classes that inherit from it the fields."""
+    return "__dataclass_params__" in type(self).__dict__ or name in self.__dataclass_fields__
+
+
 def _set(self: Any, name: str, value: object) -> None:
-    if name in self.__dataclass_fields__:
+    if _is_fixed(self, name):
         raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
     object.__setattr__(self, name, value)
 
 
 def _delete(self: Any, name: str) -> None:
-    if name in self.__dataclass_fields__:
+    if _is_fixed(self, name):
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
     object.__delattr__(self, name)
 

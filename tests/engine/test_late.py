@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from loopcanary.assembly.doctor.programs import program_facts
 from loopcanary.model import SessionEnd
 
-from .watching import Place
+from .watching import COUNTS_THREADS_LATE, Place
 
 NATIVE = pytest.param("native", marks=pytest.mark.native)
 BOTH = pytest.mark.parametrize("engine", [NATIVE, "portable"])
@@ -78,7 +79,7 @@ def test_stalls_can_be_asked_for_before_that(place: Place):
 def test_a_fork_comes_in_between(place: Place, engine: str):
     program = """
     inside = threading.Event()
-    canary._loader._parts.insert(0, lambda: inside.set() or time.sleep(0.3))
+    canary._loading._parts.insert(0, lambda: inside.set() or time.sleep(0.3))
     stall("first")
     inside.wait()
     child = os.fork()
@@ -90,8 +91,46 @@ def test_a_fork_comes_in_between(place: Place, engine: str):
     taken_over()
     stall("parent")
     """
-    assert run(place, program, engine=engine).stderr == ""
+    done = run(place, program, engine=engine)
+    assert done.stderr == "" or COUNTS_THREADS_LATE
     assert place.culprits() == ["child", "first", "parent"]
+
+
+@BOTH
+def test_who_imports_what_is_loaded_may_ask_and_fork(place: Place, engine: str):
+    """The load waits for a module that the program imports, and the program for nothing."""
+    program = """
+    from importlib import _bootstrap
+    with _bootstrap._ModuleLockManager("loopcanary.store"):
+        stall("first")
+        deadline = time.monotonic() + 60
+        while not canary._loading.is_busy() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert canary.kept is not None
+        loopcanary.statistics(), canary.stalls, canary.loops()
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+    taken_over()
+    stall("second")
+    """
+    run(place, program, engine=engine)
+    assert place.culprits() == ["first", "second"]
+
+
+@BOTH
+def test_a_factory_that_exits_ends_nothing(place: Place, engine: str):
+    program = """
+    from loopcanary.registry import REGISTRY, REPORTERS
+    REGISTRY.add(REPORTERS, "broken", lambda run: sys.exit("bad settings"))
+    stall("first")
+    taken_over()
+    stall("second")
+    """
+    done = run(place, program, engine=engine)
+    (line,) = done.stderr.splitlines()
+    assert line == "loopcanary: reporter broken failed and is switched off: SystemExit: bad settings"
+    assert place.culprits() == ["first", "second"]
 
 
 @BOTH
@@ -117,17 +156,28 @@ def test_a_load_that_fails_is_tried_again(place: Place, failing: str, engine: st
     }[failing]
     done = run(place, f'{fails}\n    stall("first")\n    taken_over()\n    stall("second")', engine=engine)
     (line,) = done.stderr.splitlines()
-    assert line.startswith("loopcanary: judging failed; what stalls is stored by the next report")
+    assert line.startswith("loopcanary: judging failed; what stalls is not shown")
     assert line.endswith("not now")
     assert place.culprits() == ["first", "second"]
+
+
+@BOTH
+def test_a_short_program_takes_in_what_many_have_left(place: Place, engine: str):
+    run(place, "\n    asyncio.run(asyncio.sleep(0))")
+    [left] = (place.store / "flight").iterdir()
+    for number in range(20):
+        shutil.copy(left, left.with_name(f"20261129T000000-{number}-abcd.flight"))
+    run(place, "\n    asyncio.run(asyncio.sleep(0))", engine=engine)
+    assert len(list((place.store / "flight").iterdir())) <= 1
 
 
 @BOTH
 def test_a_program_that_finds_a_killed_one_takes_it_in(place: Place, engine: str):
     killed = place.program('stall("killed")\nos.kill(os.getpid(), 9)\n', name="killed.py")
     place.run(killed, status=-signal.SIGKILL, LOOPCANARY_KEEPER="0")
-    run(place, "\n    asyncio.run(asyncio.sleep(0))\n    taken_over()", engine=engine)
-    assert not list((place.store / "flight").glob("*killed*"))
+    [link] = [one for one in (place.store / "flight").iterdir() if one.is_symlink()]
+    run(place, "\n    asyncio.run(asyncio.sleep(0))", engine=engine)
+    assert not link.is_symlink()
     assert place.culprits() == ["killed"]
 
 

@@ -48,7 +48,7 @@ _DROP = """
 
 
 _NOT_STORED = "store failed; while it fails stalls are shown and not stored"
-_NOT_LOADED = "judging failed; what stalls is stored by the next report, and not shown before"
+_NOT_LOADED = "judging failed; what stalls is not shown; of the native engine the next report stores it"
 
 
 @as_root

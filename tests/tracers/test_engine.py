@@ -161,6 +161,21 @@ def test_frames_of_a_killed_program_are_taken_in(tmp_path, engine, before):
 
 
 @pytest.mark.native
+def test_jank_is_seen_where_it_cannot_be_noted(tmp_path):
+    before = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+@loopcanary.on_issue
+def see(issue):
+    if issue.kind.value == "jank":
+        print(issue.scene, flush=True)
+    return issue
+"""
+    assert run(tmp_path / "store", "native", before=before).stdout == "boss\n"
+
+
+@pytest.mark.native
 def test_frames_go_on_where_the_program_takes_over(tmp_path):
     take_over = """
 frames = [one["frames"] for one in loopcanary.statistics()["frames"]]

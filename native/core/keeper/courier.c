@@ -236,6 +236,9 @@ static bool serve(lc_courier *c)
         const bool is_owed = lc_courier_is_owed(c);
         const bool worked = lc_courier_look(c, now_ns);
         last_ns = worked || is_owed ? now_ns : last_ns;
+        if (is_owed && c->next_ring_ns == LC_NO_DEADLINE) { /* a load that took long has failed */
+            c->next_ring_ns = now_ns + c->ring_pause_ns;
+        }
         const uint64_t idle_ns = last_ns + IDLE_NS;
         if (now_ns >= idle_ns && lc_life_change(&c->life, LC_LIFE_RUNS, LC_LIFE_STOPS)) {
             return true;

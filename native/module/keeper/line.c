@@ -103,6 +103,9 @@ static PyObject *load_again(PyObject *Py_UNUSED(module), PyObject *hook)
 {
     Py_XSETREF(lc_the_agent.on_take_over, Py_NewRef(hook));
     atomic_store(&lc_the_agent.courier.is_loaded, false);
+    if (lc_the_agent.running) {
+        lc_bell_ring_shared(&lc_the_agent.flight.keeper->bell);
+    }
     Py_RETURN_NONE;
 }
 

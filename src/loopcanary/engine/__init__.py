@@ -30,7 +30,7 @@ _EFFECTS = {
     "drain": "a stall may be shown late, or by the next report only",
     "engine": "loops are not watched, and the program runs as without loopcanary",
     "fork": "a child process may not be watched; this one is",
-    "judging": "what stalls is stored by the next report, and not shown before",
+    "judging": "what stalls is not shown; of the native engine the next report stores it",
     "keeper": "what stalls is stored by the next report, and not shown before",
     "pipeline": "a stall may be lost; others are shown",
     "recovery": "what dead processes left is taken in by the next report; this one is watched",

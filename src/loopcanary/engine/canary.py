@@ -14,7 +14,7 @@ import os
 
 from loopcanary.engine import Boundary, no_room, say_what_is_missing
 from loopcanary.engine.attachment import FORK_PATIENCE_S, connect, connect_at_work
-from loopcanary.engine.kept import LateEngine, PartLoader
+from loopcanary.engine.kept import LateEngine, Loading
 from loopcanary.engine.recorder import note_start
 from loopcanary.engine.traced import EngineTraces
 from loopcanary.facts import is_short_of_descriptors
@@ -64,7 +64,7 @@ class Canary:
         self._native = native
         self._make_probes = make_probes
         self._make_engine = make_engine
-        self._loader = PartLoader(parts)
+        self._loading = Loading(parts)
         self._probes: Sequence[Probe] = ()
         self._engine: Engine | None = None
         self.kept: LateEngine | None = None
@@ -233,29 +233,32 @@ class Canary:
         self.no_keeper = no_keeper or self.no_keeper
         # A descriptor that the program closes, it expects to get again.
         may_load = self._is_over or not is_short_of_descriptors()
-        if may_load and not self._loader.load(self._load_part, self._take_over, gives_way=gives_way):
-            return  # it is started again
-        if self.kept is kept:
-            kept.load_again(has_keeper=self.no_keeper is None)
+        if may_load and self.boundary.call(_JUDGING, self._load_all, gives_way, keep=True) is False:
+            return
+        with self._lock:
+            if self.kept is kept:
+                kept.load_again(has_keeper=self.no_keeper is None)
+
+    def _load_all(self, gives_way: bool) -> bool:
+        with self.boundary.on_own_thread():  # others' factories run
+            return self._loading.load(self._load_part, self._take_over, gives_way=gives_way)
 
     def _load_part(self, part: Callable[[], object]) -> None:
         self._load(lambda: self.boundary.call(_JUDGING, part, keep=True))
 
     def _load(self, make: Callable[[], Any]) -> Any:
         """What `make` gives, and raises. It imports: a fork waits, and a child finds no module half made."""
-        with self._lock:
-            before, self._is_starting = self._is_starting, True
-            try:
-                return make()
-            finally:
-                self._is_starting = before
+        return self._loading.call(make, self._lock)
 
     def _take_over(self) -> None:
         kept = self.kept
-        if kept is not None:
-            engine = self._make_engine(self, self._native)
-            engine.start()
-            self._begin(engine, kept)
+        if kept is None:
+            return
+        engine = self._make_engine(self, self._native)
+        with self._lock:
+            if self.kept is kept:
+                engine.start()
+                self._begin(engine, kept)
 
     def _fall_back(self, reason: str) -> None:
         """The native engine cannot run in this process: the portable one takes its place."""
@@ -287,7 +290,7 @@ class Canary:
 
     def _stop(self) -> None:
         # A thread may be on its way to `start`, called by the hook that it took before we took it back.
-        self._is_over = True
+        self._is_over = self._loading.is_over = True
         if self._native is not None:
             self._native.on_first_lane(None)
         self._unpatch_loops()
@@ -314,7 +317,7 @@ class Canary:
         """Our threads finish their piece of work and end: the child inherits no lock of ours in use, and a
         program of one thread stays one (docs/decisions/0004-fork.md). The forking thread."""
         self._notice_fork()
-        self._loader.fork_begins()
+        self.boundary.call("fork", self._loading.fork_begins, keep=True)
         # A start is short, and imports: a child of its middle would find modules locked by a thread that it
         # does not have.
         patience_s = _START_PATIENCE_S if self._is_starting else FORK_PATIENCE_S
@@ -325,7 +328,6 @@ class Canary:
         if engine is None:
             self._lock.release()
             return
-        self.boundary.call("fork", self._loader.wait, keep=True)
         pause = self.boundary.call("fork", engine.fork_pause, keep=True)
         self._forks[_thread.get_ident()] = pause
         if pause is None:
@@ -340,12 +342,12 @@ class Canary:
             self.boundary.call("fork", pause.end, keep=True)
             self._lock.release()
         kept = self.kept
-        if self._loader.fork_is_over() and kept is not None:
+        if self._loading.fork_is_over() and kept is not None:
             kept.load_again(has_keeper=self.no_keeper is None, at_once=True)
 
     def after_fork_in_child(self) -> None:
         """The parent's engine is let go of; the child arms its own. The forked thread."""
-        is_whole = self._is_whole(self._engine)
+        is_whole = self._is_whole(self._engine) and not self._loading.is_busy()
         self._leave_to_parent()
         if not self._probes:
             return
@@ -370,7 +372,7 @@ class Canary:
         # The parent's other threads are gone, and with them any that held a lock.
         self._lock = _thread.RLock()
         self._has_failed = self._is_starting = False
-        self._loader.forget()
+        self._loading.forget()
         self.boundary.renew_after_fork()
         self.boundary.call("engine", self._let_go, engine, keep=True)
 

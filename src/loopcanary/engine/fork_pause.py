@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import sys
 import time
+from _thread import get_native_id
 
 from loopcanary.engine.attachment import FORK_PATIENCE_S
 from loopcanary.unpatched import unpatched
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
     from typing import Protocol
 
     from loopcanary.protocols.stores import Sink
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
         def start(self) -> None: ...
 
 
+IMPORTS = "<frozen importlib._bootstrap>"
+"""The file that importing functions have in their code, in all of 3.11 to 3.15."""
 _IMPORT_PATIENCE_S = 5.0
 """How long it waits for a thread in the middle of an import: the child would have half a module, for good."""
 _LOOK_S = 0.002
@@ -93,8 +98,22 @@ def _wait_for_end(before: frozenset[str], count: int) -> None:
         unpatched("time", "sleep")(0)  # lets go of the GIL, which a thread of Python's needs to end
 
 
-def wait_for_thread(tid: int) -> None:
-    """For the end of one that has nothing more to do."""
+def wait_for_loads(is_busy: Callable[[], bool], tid: int) -> None:
+    """Until nothing is loaded, and the thread that did (0: none) has ended, which has nothing more to do.
+    Where the forking thread imports, the other one may be waiting for it: not for long."""
+    patience_s = FORK_PATIENCE_S if _imports() else _IMPORT_PATIENCE_S
+    deadline_s = time.monotonic() + patience_s
+    while is_busy() and time.monotonic() < deadline_s:
+        unpatched("time", "sleep")(_LOOK_S)
     deadline_s = time.monotonic() + _GONE_S
-    while _WARNS and os.path.exists(f"{_TASKS}/{tid}") and time.monotonic() < deadline_s:
+    is_other = _WARNS and tid not in (0, get_native_id())
+    while is_other and os.path.exists(f"{_TASKS}/{tid}") and time.monotonic() < deadline_s:
         unpatched("time", "sleep")(0)
+
+
+def _imports() -> bool:
+    """Whether the calling thread is in the middle of an import."""
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - as CPython, PyPy and others have it
+    while frame is not None and frame.f_code.co_filename != IMPORTS:
+        frame = frame.f_back
+    return frame is not None

@@ -6,10 +6,12 @@ first stall has ended.
 
 from __future__ import annotations
 
-from _thread import get_native_id
+from _thread import get_ident, get_native_id
 
 from loopcanary.engine.attachment import Attachment
 from loopcanary.engine.recorder import LATER, PROGRAM, has_remains, is_crowded
+
+_FORK_S = 5.0
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -160,6 +162,8 @@ class KeptEngine(LateEngine):
         self._note = note
         self._ended = ended
         self._facts_stored = False
+        self._has_leavings = False
+        """Of other programs, which this one is to take in."""
         self._judges = judges or keeper is None
 
     def start(self) -> None:
@@ -179,7 +183,9 @@ class KeptEngine(LateEngine):
         self.backend.set_facts(self.facts())
         self._traced.engine_runs(self._trace)
         self._traced.tells(self._renew_facts)
-        if not self.has_keeper and has_remains(self.backend.folder):
+        folder = self.backend.folder
+        if not self.has_keeper and (has_remains(folder) or is_crowded(folder)):
+            self._has_leavings = True
             native.load_soon()
 
     def judge(self) -> None:
@@ -199,7 +205,7 @@ class KeptEngine(LateEngine):
     def owes_verdicts(self) -> bool:
         """As LateEngine: code of the program's own wants to see something."""
         native = self.backend.native
-        has_any = native.recorded()[1] > 0 or native.calls_slow() > 0
+        has_any = self._has_leavings or native.recorded()[1] > 0 or native.calls_slow() > 0
         return self._judges and (super().owes_verdicts or has_any)
 
     def loop_seen(self) -> None:
@@ -231,49 +237,74 @@ class KeptEngine(LateEngine):
             self.backend.stop()
 
 
-class PartLoader:
-    """Loads what judges, in parts. On a thread of ours it ends where a fork waits, so that a program of one
-    thread stays one, and is to be started again."""
+class Loading:
+    """What is loaded while the program runs: not in the middle of a fork, nor a fork in its middle.
+
+    No lock is held meanwhile. Who imports may have to wait for a module that another thread imports, and that
+    thread may be asking for what is loaded.
+    """
 
     def __init__(self, parts: Sequence[Callable[[], object]]) -> None:
+        """`parts`: what judges."""
         self._parts = parts
         self._loaded = 0
+        self.is_over = False
+        """The end loads what is missing."""
         self.forget()
 
     def forget(self) -> None:
         """In a forked child."""
         self._forks = self._tid = 0
         self._gave_way = False
+        self._inside: list[int] = []
+        """Threads that load, once for each call."""
+
+    def call(self, make: Callable[[], Any], lock: Any) -> Any:
+        """What `make` gives, and raises. `lock`: a thread that forks has it. Any thread."""
+        me = get_ident()
+        self._inside.append(me)  # before forks are looked for: one that begins now sees it
+        if self._forks and self._inside.count(me) == 1:
+            self._inside.remove(me)
+            if lock.acquire(timeout=_FORK_S):
+                lock.release()
+            self._inside.append(me)
+        try:
+            return make()
+        finally:
+            self._inside.remove(me)
 
     def load(
         self, call: Callable[[Callable[[], object]], object], last: Callable[[], object], *, gives_way: bool
     ) -> bool:
-        """`call` loads a part, and calls `last`, which uses them. False: it gave way."""
+        """`call` loads a part, and calls `last`, which uses them. False: nothing more is to be done, or when
+        a fork is over: on a thread of ours it ends for one, so that a program of one thread stays one."""
         self._tid = get_native_id() if gives_way else 0
         while self._loaded < len(self._parts):
             part = self._parts[self._loaded]
             self._loaded += 1
             call(part)
             self._gave_way = gives_way and self._forks > 0
-            if self._gave_way and self._forks > 0:  # a fork that was over meanwhile starts nothing again
+            # A fork that was over meanwhile starts nothing again.
+            if gives_way and (self.is_over or (self._gave_way and self._forks > 0)):
                 return False
         call(last)
         return True
 
+    def is_busy(self) -> bool:
+        """Whether another thread loads."""
+        return any(one != get_ident() for one in self._inside)
+
     def fork_begins(self) -> None:
-        """The forking thread."""
+        """Waits until no other thread loads, if that is soon. The forking thread."""
         self._forks += 1
+        if self._tid or self.is_busy():
+            from loopcanary.engine.fork_pause import wait_for_loads
 
-    def wait(self) -> None:
-        """For the end of the thread, while no part is loaded. The forking thread."""
-        if self._tid not in (0, get_native_id()):
-            from loopcanary.engine.fork_pause import wait_for_thread
-
-            wait_for_thread(self._tid)
+            wait_for_loads(self.is_busy, self._tid)
             self._tid = 0
 
     def fork_is_over(self) -> bool:
-        """Whether it gave way. The forking thread, in the parent."""
+        """Whether something is to be loaded again. The forking thread, in the parent."""
         self._forks -= 1
         gave_way, self._gave_way = self._gave_way, False
         return gave_way

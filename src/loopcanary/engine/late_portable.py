@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.engine.kept import LateEngine
-from loopcanary.engine.recorder import has_remains
+from loopcanary.engine.recorder import has_remains, is_crowded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loopcanary.protocols.tracing import Traces
 
 _LOAD = "loopcanary-load"
-_AGAIN_S = 2.0
+_AGAIN_S, _AGAIN_MOST_S = 1.0, 60.0
 
 
 class LatePortable(LateEngine):
@@ -27,6 +27,8 @@ class LatePortable(LateEngine):
         super().__init__(backend, boundary, native=None, **more)
         self._folder = folder
         self._is_loading = False
+        self._has_leavings = False
+        self._again_s = _AGAIN_S
 
     def start(self) -> None:
         """Begins to watch. RuntimeError where the system gives no thread."""
@@ -38,31 +40,39 @@ class LatePortable(LateEngine):
         self._attachment.begin(self.backend.listener, stop, _nothing)
         self.backend.on_news = self._load_soon
         self._traced.engine_runs(self._trace)
-        if has_remains(self._folder):
+        if has_remains(self._folder) or is_crowded(self._folder):
+            self._has_leavings = True
             self._load_soon()
 
     def _trace(self, traces: Traces) -> None:
         traces.keep(None, self._load_soon)
 
     def _load_soon(self) -> None:
-        """Any thread. Where the system gives no other one, the end of the program is the next try."""
+        """Any thread. Where the system gives no other one, the next news are the next try."""
         if not self._is_loading:
-            self._is_loading = True
             self.load_again(has_keeper=False, at_once=True)
 
     def load_again(self, *, has_keeper: bool, at_once: bool = False) -> None:  # noqa: ARG002 - as KeptEngine
         """As LateEngine."""
-        loader = threading.Timer(0 if at_once else _AGAIN_S, self._load)
+        loader = threading.Timer(0 if at_once else self._again_s, self._load)
         loader.name, loader.daemon = _LOAD, True
-        self._start(loader)
+        self._again_s = min(2 * self._again_s, _AGAIN_MOST_S)
 
-    def _start(self, thread: threading.Thread) -> None:
-        self._boundary.call("judging", thread.start, keep=True)
+        def start() -> bool:
+            try:
+                loader.start()
+            except RuntimeError:
+                if threading.main_thread().is_alive():
+                    raise
+                return False  # CPython 3.12 gives none while the interpreter ends: then it is loaded at once
+            return True
+
+        self._is_loading = bool(self._boundary.call("judging", start, keep=True))
 
     @property
     def owes_verdicts(self) -> bool:
         """At the end: the store gets the figures of what was watched."""
-        return super().owes_verdicts or bool(self.backend.statistics()["lanes_opened"])
+        return super().owes_verdicts or self._has_leavings or bool(self.backend.statistics()["lanes_opened"])
 
     def loop_seen(self) -> None:
         """There are no facts beside the evidence."""

@@ -98,7 +98,7 @@ class TraceDesk:
     def _take(self, raw: Raw, *, is_issue: bool) -> None:
         """The drain looks for good slices, too: they are in the figures."""
         notes, found = self.notes, self.found
-        is_noted = notes is not None and self._note(notes, raw, is_issue=is_issue)
+        is_noted = notes is not None and self._note(notes, raw, is_issue=is_issue, is_kept=found is not None)
         if is_noted and found is None:
             return
         self.has_news = True
@@ -108,14 +108,14 @@ class TraceDesk:
                 found()
         self.ring()
 
-    def _note(self, notes: Notes, raw: Raw, *, is_issue: bool) -> bool:
-        """False: the drain of this process takes over at this moment."""
+    def _note(self, notes: Notes, raw: Raw, *, is_issue: bool, is_kept: bool) -> bool:
+        """False: it could not be, and waits here (`is_kept`), or for the drain that takes over just now."""
         try:
             if is_issue:
                 self._note_sums(notes)
             notes.note(raw, is_issue=is_issue)
-        except FileNotFoundError:
-            if self.notes is notes:
+        except OSError:
+            if self.notes is notes and not is_kept:
                 raise
             return False
         return True

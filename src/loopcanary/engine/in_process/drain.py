@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.engine import Boundary
+from loopcanary.engine.fork_pause import IMPORTS
 from loopcanary.engine.in_process.signal_mask import as_in_main_thread
 from loopcanary.protocols.engine import Backend
 from loopcanary.thread_frames import thread_frames
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from loopcanary._native import Native
 
 _FINISH_S = 5.0
-_IMPORTS = "<frozen importlib._bootstrap>"
-"""The file that importing functions have in their code, in all of 3.11 to 3.15."""
 
 
 class Thread(Protocol):
@@ -165,7 +164,7 @@ class Drain:
         return turn.thread is None or turn.thread.join(patience_s)
 
     def _run(self, turn: _Turn) -> None:
-        if not turn.is_over and self._first is not None:
+        if self._first is not None and (not turn.is_over or self._last is not None):  # not for a fork
             first, self._first = self._first, None
             with as_in_main_thread():
                 self._boundary.call("recovery", first)
@@ -182,7 +181,7 @@ class Drain:
 
 def _imports(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code.co_filename == _IMPORTS:
+        if frame.f_code.co_filename == IMPORTS:
             return True
         frame = frame.f_back
     return False
