@@ -248,7 +248,7 @@ class Canary:
 
     def _load(self, make: Callable[[], Any]) -> Any:
         """What `make` gives, and raises. It imports: a fork waits, and a child finds no module half made."""
-        return self._loading.call(make, self._lock)
+        return self._loading.call(make)
 
     def _take_over(self) -> None:
         kept = self.kept
@@ -300,7 +300,9 @@ class Canary:
         if self._native is not None:
             self._native.on_errand(None)
             self._native.start_over()
-        if self.kept is not None and self.kept.owes_verdicts:
+        kept = self.kept
+        is_refused = kept is not None and kept.has_keeper and self.no_keeper is not None
+        if kept is not None and (kept.owes_verdicts or is_refused):
             self.take_over()
         if self._engine is not None:
             self._engine.finish()

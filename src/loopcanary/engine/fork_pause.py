@@ -111,6 +111,15 @@ def wait_for_loads(is_busy: Callable[[], bool], tid: int) -> None:
         unpatched("time", "sleep")(0)
 
 
+def wait_for_forks(count: Callable[[], int], inside: list[int], me: int) -> None:
+    """Until none is made. Meanwhile `me` is not among those inside, which forks wait for."""
+    deadline_s = time.monotonic() + _IMPORT_PATIENCE_S
+    while count() and time.monotonic() < deadline_s:
+        inside.remove(me)
+        unpatched("time", "sleep")(_LOOK_S)
+        inside.append(me)
+
+
 def _imports() -> bool:
     """Whether the calling thread is in the middle of an import."""
     frame: FrameType | None = sys._getframe()  # noqa: SLF001 - as CPython, PyPy and others have it

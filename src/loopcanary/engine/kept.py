@@ -11,8 +11,6 @@ from _thread import get_ident, get_native_id
 from loopcanary.engine.attachment import Attachment
 from loopcanary.engine.recorder import LATER, PROGRAM, has_remains, is_crowded
 
-_FORK_S = 5.0
-
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -259,15 +257,14 @@ class Loading:
         self._inside: list[int] = []
         """Threads that load, once for each call."""
 
-    def call(self, make: Callable[[], Any], lock: Any) -> Any:
-        """What `make` gives, and raises. `lock`: a thread that forks has it. Any thread."""
+    def call(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives, and raises, when no fork is being made. Any thread."""
         me = get_ident()
         self._inside.append(me)  # before forks are looked for: one that begins now sees it
         if self._forks and self._inside.count(me) == 1:
-            self._inside.remove(me)
-            if lock.acquire(timeout=_FORK_S):
-                lock.release()
-            self._inside.append(me)
+            from loopcanary.engine.fork_pause import wait_for_forks  # loaded by the fork
+
+            wait_for_forks(lambda: self._forks, self._inside, me)
         try:
             return make()
         finally:
@@ -296,12 +293,11 @@ class Loading:
 
     def fork_begins(self) -> None:
         """Waits until no other thread loads, if that is soon. The forking thread."""
-        self._forks += 1
-        if self._tid or self.is_busy():
-            from loopcanary.engine.fork_pause import wait_for_loads
+        from loopcanary.engine.fork_pause import wait_for_loads
 
-            wait_for_loads(self.is_busy, self._tid)
-            self._tid = 0
+        self._forks += 1
+        wait_for_loads(self.is_busy, self._tid)
+        self._tid = 0
 
     def fork_is_over(self) -> bool:
         """Whether something is to be loaded again. The forking thread, in the parent."""

@@ -210,6 +210,8 @@ def _as_json(value: Any) -> str:
 class Recorder:
     """GIL held in every method."""
 
+    name = "native"
+
     def __init__(self, native: Native, config: Config, *, folder: str, session_id: str) -> None:
         """`folder`: of the store's flight files."""
         self.native = native

@@ -50,8 +50,6 @@ class FlightOpener(Protocol):
 class NativeBackend(Recorder):
     """The C engine behind the Backend protocol. GIL held in every method; `wait` sleeps without it."""
 
-    name = "native"
-
     def __init__(
         self,
         native: Native,
