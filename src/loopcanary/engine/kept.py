@@ -276,14 +276,15 @@ class Loading:
         """`call` loads a part, and calls `last`, which uses them. False: nothing more is to be done, or when
         a fork is over: on a thread of ours it ends for one, so that a program of one thread stays one."""
         self._tid = get_native_id() if gives_way else 0
-        while self._loaded < len(self._parts):
-            part = self._parts[self._loaded]
-            self._loaded += 1
-            call(part)
+        while self._loaded <= len(self._parts):
             self._gave_way = gives_way and self._forks > 0
             # A fork that was over meanwhile starts nothing again.
             if gives_way and (self.is_over or (self._gave_way and self._forks > 0)):
                 return False
+            if self._loaded == len(self._parts):
+                break
+            self._loaded += 1
+            call(self._parts[self._loaded - 1])
         call(last)
         return True
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.engine.attachment import FORK_PATIENCE_S
+from loopcanary.engine.fork_pause import ForkPause, wait_for_loads
 from loopcanary.engine.kept import LateEngine
 from loopcanary.engine.recorder import has_remains, is_crowded
 
@@ -29,6 +31,9 @@ class LatePortable(LateEngine):
         self._is_loading = False
         self._has_leavings = False
         self._again_s = _AGAIN_S
+        self._hurries = threading.Event()
+        """The loader is not to wait for its time."""
+        self._loader: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to watch. RuntimeError where the system gives no thread."""
@@ -54,20 +59,35 @@ class LatePortable(LateEngine):
 
     def load_again(self, *, has_keeper: bool, at_once: bool = False) -> None:  # noqa: ARG002 - as KeptEngine
         """As LateEngine."""
-        loader = threading.Timer(0 if at_once else self._again_s, self._load)
-        loader.name, loader.daemon = _LOAD, True
+        delay_s = 0 if at_once else self._again_s
         self._again_s = min(2 * self._again_s, _AGAIN_MOST_S)
+        self._hurries.clear()
+
+        def run() -> None:
+            self._hurries.wait(delay_s)
+            self._load()
 
         def start() -> bool:
+            loader = threading.Thread(target=run, name=_LOAD, daemon=True)
             try:
                 loader.start()
             except RuntimeError:
                 if threading.main_thread().is_alive():
                     raise
                 return False  # CPython 3.12 gives none while the interpreter ends: then it is loaded at once
+            self._loader = loader
             return True
 
         self._is_loading = bool(self._boundary.call("judging", start, keep=True))
+
+    def fork_pause(self) -> ForkPause:
+        """As Engine. The thread that loads, or is about to, gives way."""
+        loader = self._loader
+        if loader is not None and loader is not threading.current_thread():
+            self._hurries.set()
+            loader.join(FORK_PATIENCE_S)
+            wait_for_loads(lambda: False, loader.native_id or 0)
+        return super().fork_pause()
 
     @property
     def owes_verdicts(self) -> bool:

@@ -153,6 +153,8 @@ class Drain:
         if turn is None or self.is_here():
             if turn is not None:
                 turn.is_over = True
+            else:
+                self._begin()
             last()
             return True
         self._last = last
@@ -163,11 +165,15 @@ class Drain:
         self._backend.wake()
         return turn.thread is None or turn.thread.join(patience_s)
 
+    def _begin(self) -> None:
+        first, self._first = self._first, None
+        if first is not None:
+            self._boundary.call("recovery", first)
+
     def _run(self, turn: _Turn) -> None:
-        if self._first is not None and (not turn.is_over or self._last is not None):  # not for a fork
-            first, self._first = self._first, None
+        if not turn.is_over or self._last is not None:  # not for a fork
             with as_in_main_thread():
-                self._boundary.call("recovery", first)
+                self._begin()
         while not turn.is_over:
             patience_s = self._boundary.call("drain", self._patience_s, keep=True)
             self._boundary.call("drain", self._backend.wait, patience_s, keep=True)
