@@ -79,7 +79,11 @@ def test_stalls_can_be_asked_for_before_that(place: Place):
 def test_a_fork_comes_in_between(place: Place, engine: str):
     program = """
     inside = threading.Event()
-    canary._loading._parts.insert(0, lambda: inside.set() or time.sleep(0.3))
+    def first_part():
+        inside.set()
+        while not canary._loading._forks:  # it ends when the fork has begun, which waits for that
+            time.sleep(0.001)
+    canary._loading._parts.insert(0, first_part)
     stall("first")
     inside.wait()
     child = os.fork()

@@ -276,17 +276,18 @@ class Loading:
         """`call` loads a part, and calls `last`, which uses them. False: nothing more is to be done, or when
         a fork is over: on a thread of ours it ends for one, so that a program of one thread stays one."""
         self._tid = get_native_id() if gives_way else 0
-        while self._loaded <= len(self._parts):
-            self._gave_way = gives_way and self._forks > 0
-            # A fork that was over meanwhile starts nothing again.
-            if gives_way and (self.is_over or (self._gave_way and self._forks > 0)):
-                return False
+        while not (gives_way and self._has_to_end()):
             if self._loaded == len(self._parts):
-                break
+                call(last)
+                return True
             self._loaded += 1
             call(self._parts[self._loaded - 1])
-        call(last)
-        return True
+        return False
+
+    def _has_to_end(self) -> bool:
+        self._gave_way = self._forks > 0
+        # A fork that was over meanwhile starts nothing again.
+        return self.is_over or (self._gave_way and self._forks > 0)
 
     def is_busy(self) -> bool:
         """Whether another thread loads."""

@@ -111,7 +111,8 @@ def _keeper(settings: Config) -> Row:
         return "keeper", "off", f"takes the stalls of programs if one is at work; none is started: {problem}"
     if reason is None:
         return "keeper", "ok", "takes the stalls of programs, in a process beside them"
-    when = "with its first stall" if at_start is None else f"at its start ({at_start})"
+    why = "" if at_start in (None, reason) else f": {at_start}"
+    when = "with its first stall" if at_start is None else f"at its start{why}"
     how = f"each program takes its stalls itself, on a thread of its own: {reason}"
     return "keeper", "off", f"{how}. What judges is loaded {when}"
 
