@@ -66,12 +66,13 @@ def test_stalls_can_be_asked_for_before_that(place: Place):
     stall("first")
     while not (counts := loopcanary.statistics())["stalls_recorded"]:
         time.sleep(0.01)
-    names = [stall.culprit.function for stall in canary.stalls]
-    print(counts["stalls_recorded"], counts.get("stalls_reported"), *names, flush=True)
+    culprits = [stall.culprit for stall in canary.stalls if stall.culprit]
+    blocks = [culprit.function for culprit in culprits if culprit.file.startswith("stalls/")]
+    print(counts.get("stalls_reported"), *blocks, flush=True)
     os.kill(os.getpid(), 9)
     """
     done = run(place, program, status=-signal.SIGKILL)
-    assert done.stdout.split() == ["1", "None", "first"]
+    assert done.stdout.split() == ["None", "first"]
     assert place.culprits() == ["first"]
 
 
