@@ -9,20 +9,22 @@
 #   make kills       kills watched programs at any moment, and says what their reports lack
 #   make method-kills  kills programs whose calls are traced, and compares what was open with what they noted
 #   make method-cycles  switches the tracing of calls on and off in a program that calls all the time
-#   make lint        ruff, mypy, the C core with warnings as errors
+#   make lint        ruff, mypy, clang-format, the C core with warnings as errors
 #   make lock        renews constraints.txt, the versions of everything that is installed here
 #   make demo        a service that stalls in many ways, watched by loopcanary
-#   make bench       every program in benchmarks/
+#   make bench       every program in benchmarks/; bench-smallest: each as small as can be, to see that it runs
+#   make reports     problems of public reports, with the libraries that they were reported of
+#   make gains       the delay that a report promises for the end of a bug, and what came
 #   make zoo         stalls with known truth under loopcanary and its peers (benchmarks/zoo/README.md)
 #   make deadlocks   programs whose tasks or threads wait for each other, and what is reported of them
 #   make suites      test suites of others, plain and watched (docs/internals/suites.md)
-#   make dist        sdist and wheel in dist/
+#   make dist        in dist/: sdist, wheel and pure wheel, and of each package in packages/; all of them checked
 #   make clean       removes what make made here
 #
 #   PYTHON=python3.13    another interpreter (with another VENV=)
 #   PYTEST_ARGS="-k pth" for pytest
 #   WORKERS=8            for test-crowd: how many tests at once
-#   TIER=every_python    only what depends on the interpreter's version (docs/decisions/0005-tests.md)
+#   TIER=every_python    only what depends on the interpreter's version (docs/internals/tests.md); or every_layout
 #   PROFILE=ci           hypothesis's examples: ci and few (tests/conftest.py)
 #   LOOPCANARY_FULL=1    all of CPython's test_asyncio, twice
 #   CHURN_SECONDS=600    for each way of sampling
@@ -30,6 +32,8 @@
 #   METHOD_KILLS=1000    how many programs
 #   METHOD_CYCLES=10000  how often
 #   KILLS=1000           how many programs; KILLS_ARGS="--margin 100"
+#   REPORTS_ARGS="slack-* --mended"
+#   GAINS_ARGS="--only burst --load idle"
 #   DEADLOCKS_ARGS="--kind 'trio_*'"
 #   SUITES_ARGS="--suite trio --python 3.13"
 
@@ -63,8 +67,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # cmake and ninja may come from the environment's own packages.
 tool_path := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 
+# Files only: a folder changes when somebody imports from it, and a wheel that is installed again under running tests breaks them.
 sources := pyproject.toml CMakeLists.txt README.md LICENSE \
-	$(shell find native/core native/cpython native/probes native/module src \( -name __pycache__ -prune \) -o -print 2>/dev/null)
+	$(shell find native/core native/cpython native/probes native/module src packages \( -name __pycache__ -prune \) -o -type f -print 2>/dev/null)
 
 empty :=
 tools_stamp := $(VENV)/.loopcanary-tools
@@ -79,10 +84,10 @@ pytest = $(PYTEST_LAUNCHER) env LOOPCANARY_TEST_WHEEL="$$(echo $(CURDIR)/$(BUILD
 or_none = $(if $(PYTEST_ARGS), || [ $$? = 5 ])
 tier = $(if $(TIER), and $(TIER))
 # pytest, given paths, does not load all other tests to leave them out.
-paths = $(if $(PYTEST_ARGS),,$(if $(filter every_python,$(TIER)),$$($(VENV)/bin/python tests/tiers.py)))
+paths = $(if $(PYTEST_ARGS),,$(if $(TIER),$$($(VENV)/bin/python tests/tiers.py $(TIER))))
 
 .PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan \
-	cycles cycles-asan kills method-kills method-cycles lint lock demo bench zoo zoo-toolkits zoo-peers deadlocks suites dist install clean
+	cycles cycles-asan kills method-kills method-cycles lint lock demo bench bench-smallest reports gains zoo zoo-toolkits zoo-peers deadlocks suites dist install clean
 
 # The wheel is compiled while pip installs the toolkits.
 prepare: $(tools_stamp)
@@ -108,7 +113,7 @@ test-c: $(tools_stamp)
 	$(tool_path) tools/c-tests build/c
 
 test-all:
-	$(PYTHON) tools/test_all.py --make LOOPCANARY_FULL=1
+	$(PYTHON) tools/test_all.py --make LOOPCANARY_FULL=1 "TOOLKITS=$(TOOLKITS) frozen"
 
 # The interpreter is not built for the sanitizer, which must therefore be loaded before it (with the C++ library, whose
 # exceptions gevent and Qt throw), and which cannot tell its leaks from ours. A program that tests kill by SIGSEGV
@@ -155,10 +160,11 @@ $(wheel_stamp): $(tools_stamp) $(sources)
 	$(tool_path) LOOPCANARY_REQUIRE_NATIVE=1 $(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation \
 		--config-settings=build-dir=$(BUILD)/wheel \
 		--config-settings=cmake.define.LOOPCANARY_SANITIZE=$(SANITIZE) --wheel-dir=$(BUILD)/dist .
+	$(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir=$(BUILD)/dist ./packages/*
 	touch $@
 
 $(install_stamp): $(wheel_stamp)
-	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps $(BUILD)/dist/loopcanary-*.whl
+	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps $(BUILD)/dist/*.whl
 	touch $@
 
 installing := pyproject.toml constraints.txt tools/extras.py tools/install_extras.py
@@ -183,6 +189,7 @@ lint-tools: $(lint_stamp)
 lint: $(lint_stamp) $(install_stamp)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	git ls-files '*.c' '*.h' | xargs $(VENV)/bin/clang-format --dry-run -Werror
 	$(VENV)/bin/mypy
 	$(tool_path) cmake -S . -B build/lint -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python" \
 		-DLOOPCANARY_WERROR=ON -DLOOPCANARY_TESTS=ON >/dev/null
@@ -194,6 +201,10 @@ lock:
 demo: $(install_stamp)
 	$(VENV)/bin/python examples/service/demo.py --wheel $(BUILD)/dist/loopcanary-*.whl
 
+# Ends with the first that fails. Benchmarks of toolkits need their libraries.
+bench-smallest: $(install_stamp)
+	BENCHMARK_SMALLEST=1 $(MAKE) bench
+
 bench: $(install_stamp)
 	for program in $(sort $(wildcard benchmarks/*.py)); do \
 		echo "== $$program"; $(VENV)/bin/python "$$program"; done
@@ -204,6 +215,13 @@ zoo:
 	$(MAKE) install zoo-toolkits zoo-peers VENV=.venv-zoo
 	nice=$$( [ "$$(id -u)" = 0 ] && echo nice -n -10 || true ); cd benchmarks && \
 		$$nice ../.venv-zoo/bin/python -m zoo --results ../build/zoo/results.json $(ZOO_ARGS)
+
+# Environments with the pinned libraries are made in build/reports, once.
+reports: $(wheel_stamp)
+	cd benchmarks && $(CURDIR)/$(VENV)/bin/python -m reports --wheel $(CURDIR)/$(BUILD)/dist/loopcanary-0*.whl $(REPORTS_ARGS)
+
+gains: $(install_stamp)
+	cd benchmarks && ../$(VENV)/bin/python -m gains $(GAINS_ARGS)
 
 zoo-toolkits: $(toolkits_stamp)
 
@@ -218,8 +236,11 @@ suites:
 	$(PYTHON) tools/suites.py $(SUITES_ARGS)
 
 dist: $(tools_stamp)
-	$(VENV)/bin/pip install --quiet build
-	$(VENV)/bin/python -m build --outdir dist .
+	$(VENV)/bin/pip install --quiet build twine
+	rm -rf dist
+	for folder in . packages/*; do $(VENV)/bin/python -m build --outdir dist $$folder; done
+	CC=there-is-no-compiler $(VENV)/bin/python -m build --wheel --outdir dist .
+	$(VENV)/bin/twine check --strict dist/*
 
 clean:
 	rm -rf build dist $(VENV) .venv-3.* .venv-asan .venv-zoo .mypy_cache .ruff_cache .pytest_cache .hypothesis

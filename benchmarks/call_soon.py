@@ -14,8 +14,8 @@ from harness import table
 from harness.children import alternate, answer_all, pair, start_watching
 
 BATCH = 1_000
-ROUNDS = 40
-PROCESSES = 3
+ROUNDS = table.sized(40, 2)
+PROCESSES = table.sized(3, 1)
 
 
 async def batches(count: int) -> None:

@@ -23,20 +23,21 @@ from harness import table
 
 from loopcanary import diagnosis
 from loopcanary.engine import Boundary
-from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard
-from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.flight import FlightFile
-from loopcanary.model import Config, Session, Stall, StallEvidence, StallState
+from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
+from loopcanary.pipeline.guards import DebuggerGuard, StormGuard
+from loopcanary.pipeline.pipeline import Pipeline, Stations
 from loopcanary.reporters.console import ConsoleReporter
 from loopcanary.reporters.terminal import Terminal
+from loopcanary.source_text import FileSources
 from loopcanary.store import Store
 from loopcanary.wire import from_wire
 
 DEPTH = 24
 """Frames of the program's own above those of the loop."""
 PLACES = 40
-STALLS_S = 6.0
-TIMES = 40
+STALLS_S = table.sized(6.0, 0.7)
+TIMES = table.sized(40, 1)
 BUDGET_MS = 5.0
 KINDS = {
     "one stack": "asleep",
@@ -87,7 +88,13 @@ def program(kind: str) -> None:
 
 def flight_of(kind: str, folder: Path) -> Path:
     """The flight file that a program left which was killed in its stall."""
-    environment = {**os.environ, "LOOPCANARY": "1", "LOOPCANARY_STORE": str(folder), "LOOPCANARY_QUIET": "1"}
+    environment = {
+        **os.environ,
+        "LOOPCANARY": "1",
+        "LOOPCANARY_STORE": str(folder),
+        "LOOPCANARY_CONSOLE": "off",
+    }
+    environment["LOOPCANARY_KEEPER"] = "0"  # it would take the file
     command = [sys.executable, __file__, "--child", kind]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -110,18 +117,22 @@ def cost_ms(work: Callable[[], object]) -> float:
     return statistics.median(took)
 
 
-def drain_of(judge: Callable[[StallEvidence, StallState], Stall], folder: Path, descriptor: int) -> Pipeline:
-    """All that the drain hands a stall to, with a real store and a console that nobody reads."""
+def pipeline_of(
+    session: Session, clock: Clock, paths: diagnosis.CodePaths, folder: Path, descriptor: int
+) -> Pipeline:
+    """The stations of a stall, with a real store and a console whose text is thrown away."""
     now_ns = time.monotonic_ns()
     stations = Stations(
-        judge=judge,
-        drop_reason=lambda _: None,
-        keep_ignored=False,
+        config=Config(),
+        clock=clock,
+        session=lambda: session,
+        paths=lambda: paths,
+        sources=FileSources(),
+        add_calls=lambda stall, _: stall,
         interceptors=(lambda stall: stall,),
         sink=Store(folder / "drained"),
         reporters=(ConsoleReporter(terminal=Terminal(descriptor)),),
         debugger=DebuggerGuard(),
-        while_debugging=False,
         storm=StormGuard(10**9, now_ns),
         issue_storm=StormGuard(10**9, now_ns),
     )
@@ -140,12 +151,12 @@ def measure_kind(what: str, kind: str, folder: Path, descriptor: int) -> None:
 
         ((_, evidence),) = file.stalls()
         verdict_ms = cost_ms(lambda: judge(evidence, StallState.ENDED))
-        drain, serial = drain_of(judge, folder, descriptor), itertools.count(1)
+        pipeline, serial = pipeline_of(session, clock, paths, folder, descriptor), itertools.count(1)
 
         def whole() -> None:
             ((_, read),) = file.stalls()
             # Each is another stall, that ended: those that go on are told again and again.
-            drain.take(replace(read, serial=next(serial), end_ns=read.last_look_ns))
+            pipeline.judge(replace(read, serial=next(serial), end_ns=read.last_look_ns))
 
         whole_ms = cost_ms(whole)
     path.unlink()
@@ -160,7 +171,7 @@ def measure() -> None:
     """Prints the CPU time for each kind of evidence."""
     descriptor = os.open(os.devnull, os.O_WRONLY)
     for what, kind in KINDS.items():
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             measure_kind(what, kind, Path(folder), descriptor)
     os.close(descriptor)
 

@@ -17,8 +17,8 @@ from contextlib import ExitStack
 from harness import table
 from harness.children import child, start_watching, tell
 
-PROGRAMS = 6
-STALLS_EACH = 50
+PROGRAMS = table.sized(6, 1)
+STALLS_EACH = table.sized(50, 2)
 SHORTEST_MS, LONGEST_MS = 101, 500
 
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from harness import table
 from harness.children import PROGRAM_CPU, alternate
 
-STARTS = 20
-STALLS = 100
-PROCESSES = 7
+STARTS = table.sized(20, 1)
+STALLS = table.sized(100, 2)
+PROCESSES = table.sized(7, 1)
 KEPT, IN_PROCESS = {"LOOPCANARY_KEEPER": "1"}, {"LOOPCANARY_KEEPER": "0"}
 FIRST_LOOP_MS = 15
 TOML_MS = 8
@@ -43,8 +43,10 @@ async def main():
 begin = time.process_time()
 if sys.argv[1] == "watched":
     import loopcanary
-    loopcanary.install(quiet=True)
+    canary = loopcanary.install(console="off")
 asyncio.run(main())
+if sys.argv[1] == "watched" and canary.kept is None:
+    canary.stalls  # waits until the drain has loaded the diagnosis
 print(time.process_time() - begin, sum(name.partition(".")[0] == "loopcanary" for name in sys.modules))
 """
 ARM = """
@@ -59,7 +61,7 @@ import asyncio, gc, sys, time
 how, stalls = sys.argv[1], int(sys.argv[2])
 if how in ("armed", "watched"):
     import loopcanary
-    canary = loopcanary.install(quiet=True, _from_startup=how == "armed")
+    canary = loopcanary.install(console="off", _from_startup=how == "armed")
 
 async def main():
     for _ in range(stalls):

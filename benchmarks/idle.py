@@ -13,8 +13,8 @@ from harness import table
 from harness.children import Child, child, start_watching, tell
 
 WATCHDOG = "loopcanary"
-IDLE_S = 5.0
-BUSY_S = 5.0
+IDLE_S = table.sized(5.0, 0.3)
+BUSY_S = table.sized(5.0, 0.3)
 
 
 def program(role: str) -> None:

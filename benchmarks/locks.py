@@ -20,9 +20,9 @@ from harness.table import Ratio
 from loopcanary.tracers.locks.asyncio_tasks import view_of
 from loopcanary.tracers.locks.hooks import LockHooks
 
-PAIRS = 9
-TIMES = 100_000
-TASKS = 10_000
+PAIRS = table.sized(9, 1)
+TIMES = table.sized(100_000, 2_000)
+TASKS = table.sized(10_000, 100)
 LOOK_MS = 50
 
 Kind = Callable[[], Any]

@@ -21,7 +21,7 @@ from pathlib import Path
 from harness import table
 from harness.children import PROGRAM_CPU
 
-ROUNDS = 7
+ROUNDS = table.sized(7, 1)
 BUDGETS = (
     {"viztracer": 0.6, "cProfile": None}
     if sys.version_info < (3, 12)
@@ -72,7 +72,7 @@ if way.startswith("loopcanary"):
     import loopcanary
     names = ["."] if way == "loopcanary" else ["nothing_of_this_program"]
     def start():
-        loopcanary.install(methods=names, quiet=True)
+        loopcanary.install(methods=names, console="off")
     stop = loopcanary.uninstall
 elif way == "viztracer":
     from viztracer import VizTracer
@@ -104,7 +104,7 @@ def measure() -> None:
     os.sched_setaffinity(0, {PROGRAM_CPU})
     peers = [name for name in BUDGETS if name == "cProfile" or find_spec(name)]
     ways = ["loopcanary", *peers, "loopcanary, other packages", "loopcanary, exceptions elsewhere"]
-    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-") as folder:
+    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-", ignore_cleanup_errors=True) as folder:
         Path(folder, "child.py").write_text(CHILD, encoding="utf-8")
         runs = [{way: added_ns(way, folder) for way in ways} for _ in range(ROUNDS)]
     added = {way: [run[way][0] for run in runs] for way in ways}

@@ -20,10 +20,10 @@ from harness import table
 from harness.children import DRIVER_CPU, Child, alternate, pair, start_watching, tell
 
 FRAMES_PER_SECOND = 240
-FRAMES = 240
+FRAMES = table.sized(240, 24)
 FRAMES_BEFORE = 24
 """Until the game is under way again."""
-SLICES = 12
+SLICES = table.sized(12, 2)
 SPRITES = 60
 
 

@@ -4,7 +4,7 @@ mode, pyleak, blockbuster and aiocop.
 Each case is one test in a pytest process of its own, with pytest-asyncio and a limit of 100 ms. A stall lasts
 some 250 ms, two calls below the test. `line`: the test failed, and the output names the line that blocked;
 `found`: it failed without that line; `-`: it passed. Where nothing blocks the loop for long, a failed test is
-`wrong`. (Strict mode and blockbuster raise at a call, however short it is.)
+`wrong`. (blockbuster raises at a call, however short it is.)
 
 Cost: what a run with one turn takes more, and the CPU time of tests that only take turns, by that of
 the same tests without the tool. Medians of paired runs.
@@ -25,9 +25,11 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness import table
+
 LIMIT_MS = 100
-PAIRS = 5
-TURNS = 10_000
+PAIRS = table.sized(5, 1)
+TURNS = table.sized(10_000, 100)
 
 IMPORTS = """
 import asyncio, json, math, os, queue, re, socket, sqlite3, subprocess, sys, threading, time
@@ -180,8 +182,7 @@ LEAKS = (
 )
 _ASYNCIO = "@pytest.mark.asyncio"
 TOOLS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "loopcanary, limit": ("", _ASYNCIO, (f"--loopcanary-fail={LIMIT_MS}ms",)),
-    "loopcanary, strict": ("", _ASYNCIO, ("--loopcanary-strict",)),
+    "loopcanary": ("", _ASYNCIO, (f"--loopcanary-fail={LIMIT_MS}ms",)),
     "asyncio debug": (DEBUG, _ASYNCIO, ()),
     "pyleak": ("", f"{LEAKS}\n{_ASYNCIO}", ()),
     "blockbuster": (BLOCKBUSTER, _ASYNCIO, ()),
@@ -246,9 +247,9 @@ def _cpu(folder: Path, tool: str | None, turns: int) -> float:
 
 def rows(folder: Path) -> Iterator[list[str]]:
     """What, and a verdict for each tool."""
-    for name in STALLS:
+    for name in [*STALLS][: table.sized(len(STALLS), 1)]:
         yield [name, *(stall_verdict(folder, name, tool) for tool in TOOLS)]
-    for name in CONTROLS:
+    for name in [*CONTROLS][: table.sized(len(CONTROLS), 1)]:
         yield [f"nothing blocks: {name}", *(control_verdict(folder, name, tool) for tool in TOOLS)]
     starts, turns = zip(*(costs(folder, tool) for tool in TOOLS), strict=True)
     yield ["a run costs more, ms of CPU", *(f"{start:.0f}" for start in starts)]
@@ -265,7 +266,7 @@ def main() -> None:
         return
     print("|", " | ".join(["", *TOOLS]), "|")
     print("|---" * (len(TOOLS) + 1) + "|")
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         for row in rows(Path(place)):
             print("|", " | ".join(row), "|", flush=True)
 

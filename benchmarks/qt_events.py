@@ -21,10 +21,10 @@ from PySide6.QtWidgets import QApplication, QLabel
 
 EVENTS_A_SECOND = 10_000
 TICK_MS = 10
-SECONDS = 1.0
-BURST = 50_000
-ROUNDS = 24
-PROCESSES = 3
+SECONDS = table.sized(1.0, 0.1)
+BURST = table.sized(50_000, 1_000)
+ROUNDS = table.sized(24, 2)
+PROCESSES = table.sized(3, 1)
 
 
 def paced(_: QObject, receiver: QObject) -> float:

@@ -31,11 +31,11 @@ from loopcanary.model import (
 )
 from loopcanary.store import Store
 
-STALLS = 100_000
+STALLS = table.sized(100_000, 2_000)
 BUGS = 500
 SESSIONS = 20
 BATCH = 1_000
-RUNS = 5
+RUNS = table.sized(5, 1)
 MS = 1_000_000
 DAY_NS = 86_400 * 1_000 * MS
 
@@ -186,7 +186,7 @@ def children_cpu_s() -> float:
 
 def measure() -> None:
     """Prints the time of each form of the report."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         begin = time.process_time()
         fill(Path(folder))
         took = time.process_time() - begin

@@ -27,7 +27,7 @@ from harness.children import DRIVER_CPU, answer_all, child, start_watching
 
 FRAMES = 50
 STALL_S = 0.25
-STALLS = 16
+STALLS = table.sized(16, 1)
 BUDGET_US = 30
 
 

@@ -22,7 +22,9 @@ import threading
 import time
 from pathlib import Path
 
-PROGRAMS = 20
+from harness import table
+
+PROGRAMS = table.sized(20, 2)
 BUDGET = 0.02
 IDLE = "import asyncio; print('ready', flush=True); asyncio.run(asyncio.sleep(10_000))"
 BUSY = """
@@ -39,8 +41,8 @@ asyncio.run(tick())
 
 def main() -> None:
     """Starts the programs and measures."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
-    with tempfile.TemporaryDirectory() as folder:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else table.sized(20.0, 1.0)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         programs = [start(BUSY if number % 2 else IDLE, folder) for number in range(PROGRAMS)]
         try:
             time.sleep(2)  # until all have started: what imports cost is not measured
@@ -65,7 +67,7 @@ def start(source: str, folder: str) -> subprocess.Popen[bytes]:
 def readings(seconds: float) -> float:
     """Share of a core, of this process."""
     from loopcanary.assembly.top import Survey, health_of
-    from loopcanary.top.watching import RowReader
+    from loopcanary.top.rows import RowReader
 
     with Survey() as survey:
         watch = RowReader(survey.read, health_of)
@@ -89,7 +91,7 @@ def screen(seconds: float) -> float:
     )
     os.close(its)
     threading.Thread(target=swallow, args=(ours,), daemon=True).start()
-    time.sleep(5)  # the first screen, with all that it imports, is not what is measured
+    time.sleep(table.sized(5.0, 1.0))  # the first screen, with all that it imports, is not what is measured
     begin, cpu = time.monotonic(), cpu_s(top.pid)
     time.sleep(seconds)
     share = (cpu_s(top.pid) - cpu) / (time.monotonic() - begin)

@@ -1,8 +1,9 @@
 /* What the loop's histogram costs each turn, in nanoseconds.
  *
- * Turns of a realistic spread of lengths are put to lc_lane_turn_over, and again with one more increment of a histogram
- * after each: the difference is what the first one costs in its place, with its cache lines and its branches. Both loops
- * take turns, so that whatever else runs strikes both. Prints a line a round: ns of a turn, ns with one more.
+ * Turns of a realistic spread of lengths are put to lc_lane_turn_over, and again with one more increment of a
+ * histogram after each: the difference is what the first one costs in its place, with its cache lines and its
+ * branches. Both loops take turns, so that whatever else runs strikes both. Prints a line a round: ns of a
+ * turn, ns with one more.
  *
  *   turn_histogram ROUNDS
  */
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lane/histogram.h"
+#include "core/flight/flight_format.h"
 #include "core/lane/lane.h"
 
 enum { LENGTHS = 1u << 16, TURNS = 1u << 20 };

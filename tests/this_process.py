@@ -27,7 +27,7 @@ class Watch:
 
     def install(self, **settings: Any) -> Any:
         """Without a keeper: what is asked next has to be stored by then."""
-        given = {"store": self.folder, "quiet": True, "engine": "native", "keeper": False}
+        given = {"store": self.folder, "console": "off", "engine": "native", "keeper": False}
         return loopcanary.install(**given | settings)
 
     @contextmanager

@@ -1,11 +1,13 @@
-"""Which tests run where. docs/decisions/0005-tests.md says what each tier guards.
+"""Which tests run where. docs/internals/tests.md says what each tier guards.
 
-A key is a path in tests/, or of one test in it. Each has its reason. Run as a program it prints the paths of
-EVERY_PYTHON.
+A key is a path in tests/, or of one test in it. Each has its reason. Run as a program with the name of a tier
+it prints that tier's paths.
 """
 
 from __future__ import annotations
 
+import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -27,13 +29,16 @@ EVERY_PYTHON = {
     "native_walker": "reads the interpreter's structures",
     "packaging/test_install.py::test_the_c_core_loads_where_it_was_built": "the wheel is for this version",
     "packaging/test_wheel.py::test_the_native_wheel_is_for_one_python_and_platform": "as test_install.py",
+    "packaging/test_children.py": "site, multiprocessing and the doors of attach are the interpreter's",
     "packaging/test_startup.py": "runs before the interpreter's site is through",
     "packaging/test_startup_file.py": "runs before the interpreter's site is through",
+    "patches": "types, imports and modules of the interpreter, as they were",
     "portable/test_programs.py": "sees frames as Python shows them",
     "program/test_before.py": "whole programs, with what their stalls are called",
     "program/test_circles.py": "as program/test_before.py",
     "program/test_cpython_suite.py": "asyncio's own, of this version",
     "program/test_detection.py::TestTheNativeEngine": "every cause, read from the interpreter's structures",
+    "program/test_lazy_imports.py": "PEP 810 is there from 3.15 on",
     "program/test_killed.py": "as program/test_before.py",
     "program/test_waits.py": "as program/test_before.py",
     "startup/test_programs.py": "importlib of the interpreter, and its site module",
@@ -42,18 +47,25 @@ EVERY_PYTHON = {
     "zoo/test_short.py": "eight stalls of asyncio with known truth",
 }
 
+EVERY_LAYOUT = {
+    "cli/test_dump.py": "the interpreter's structures, read from outside",
+    "engine/test_children.py": "forks of the interpreter, and what their children watch",
+    "engine/test_fork_warning.py": "counts threads at a fork, as this version does",
+    "engine/test_forked_pages.py": "what a fork leaves to its child",
+    "native_walker": "the interpreter's structures, read from inside",
+}
+"""Of EVERY_PYTHON, what a release of CPython breaks first."""
+
 ALONE = {
-    "loops/glib/test_loops.py": "short callbacks are a burst only where the host stops none of them",
-    "loops/pygame/test_games.py": "as loops/glib: a frame that the host held up is no burst",
-    "loops/qt/test_windows.py": "as loops/glib",
-    "loops/tk/test_windows.py": "as loops/glib",
-    "loops/twisted/test_reactors.py": "as loops/glib",
-    "loops/uvloop/test_callbacks.py::test_many_short_callbacks_are_a_burst": "as loops/glib",
+    "loops/test_blocks.py": "short callbacks are a burst only where the host stops none of them",
+    "loops/uvloop/test_callbacks.py::test_many_short_callbacks_are_a_burst": "as loops/test_blocks.py",
     "native_walker/test_churn.py": "samples threads at 1 kHz while they compute",
     "native_walker/test_churn_watched.py": "samples threads at 1 kHz while they compute",
     "program/test_cpython_suite.py": "runs two processes; some of CPython's tests are timed",
     "program/test_detection.py": "each cause is strict where the host had no part in a stall",
 }
+
+MARKS = {"every_python": EVERY_PYTHON, "every_layout": EVERY_LAYOUT, "alone": ALONE}
 
 
 def is_in(nodeid: str, key: str) -> bool:
@@ -63,7 +75,7 @@ def is_in(nodeid: str, key: str) -> bool:
 
 def missing_keys() -> list[str]:
     """Those that name no file or folder, or no test in the file."""
-    return [key for key in (*EVERY_PYTHON, *ALONE) if not _names_something(*key.split("::"))]
+    return [key for key in chain(*MARKS.values()) if not _names_something(*key.split("::"))]
 
 
 def _names_something(path: str, name: str = "") -> bool:
@@ -76,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if missing := missing_keys():
         raise pytest.UsageError(f"tests/tiers.py names what is not there: {', '.join(missing)}")
     for item in items:
-        for mark, keys in ((pytest.mark.every_python, EVERY_PYTHON), (pytest.mark.alone, ALONE)):
+        for mark, keys in MARKS.items():
             if any(is_in(item.nodeid, key) for key in keys):
                 item.add_marker(mark)
         if (group := _group_of(item)) is not None:
@@ -105,4 +117,4 @@ def _group_of(item: pytest.Item) -> Path | None:
 
 
 if __name__ == "__main__":
-    print(*(f"tests/{key}" for key in EVERY_PYTHON))  # noqa: T201 - for the Makefile
+    print(*(f"tests/{key}" for key in MARKS[sys.argv[1]]))  # noqa: T201 - for the Makefile

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parent.parent
 CONSTRAINTS = TREE / "constraints.txt"
 # Not extras, but asked for like them.
 BUILD, PACKAGE = "build", "package"
-_OWN = re.compile(r"^loopcanary\[(.+)\]$")
 
 
 def requirements(names: Sequence[str]) -> list[str]:
@@ -22,14 +20,4 @@ def requirements(names: Sequence[str]) -> list[str]:
         BUILD: settings["build-system"]["requires"],
         PACKAGE: settings["project"]["dependencies"],
     }
-    return list(dict.fromkeys(_resolved(names, known)))
-
-
-def _resolved(names: Sequence[str], known: dict[str, list[str]]) -> Iterator[str]:
-    for name in names:
-        for requirement in known[name]:
-            own = _OWN.match(requirement)
-            if own:
-                yield from _resolved(own[1].split(","), known)
-            else:
-                yield requirement
+    return list(dict.fromkeys(requirement for name in names for requirement in known[name]))

@@ -23,7 +23,7 @@ _ASK_THE_BACKEND = (
 def main() -> int:
     """0 where all that must be there is."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0] if __doc__ else None)
-    parser.add_argument("extras", nargs="+", metavar="EXTRA")
+    parser.add_argument("extras", nargs="*", metavar="EXTRA")
     parser.add_argument("--where-possible", action="store_true", help="leave out what has no wheel here")
     options = parser.parse_args()
     wanted = requirements(options.extras)

@@ -21,7 +21,7 @@ _HEAD = """\
 _NEEDED = (BUILD, PACKAGE, "test", "all", "dev")
 # Where the machine has none that will do.
 _WANTED_BY_BACKEND = ("cmake", "ninja")
-_WHERE_POSSIBLE = ("loops", "servers", "browser")
+_WHERE_POSSIBLE = ("loops", "servers", "browser", "frozen")
 Versions = dict[str, str]
 """Exact versions by the name of the package."""
 

@@ -33,6 +33,7 @@ from loopcanary.model import (
     StartKind,
     Timeline,
 )
+from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.search import IssueGroup
 from loopcanary.registry import load
 from loopcanary.report.diff import json as diff_json
@@ -137,7 +138,7 @@ class Definitions:
         if origin is tuple:
             return listed(self.typed(arguments[0], unit))
         if origin is dict:
-            return {"type": "object", "additionalProperties": WHOLE}
+            return {"type": "object", "additionalProperties": self.typed(arguments[1], "")}
         if unit:
             return UNITS[unit]
         if hint is IssueKind:
@@ -229,8 +230,26 @@ def group_fields(definitions: Definitions) -> Schema:
     }
 
 
+ADDED_TO_ISSUES = {
+    "detected_at": {**TIME, "description": "When it was found: a deadlock while it goes on, for example."},
+    "ended_at": {
+        **nullable(TIME),
+        "description": "When it was over, at the latest: that of what was found while it went on is its "
+        "process's end. null: the process runs, or is not known.",
+    },
+    "evidence": TEXTS,
+}
+
+
 def _issue_types() -> list[type]:
-    return [load(kind.type) for name, kind in BUILT_IN[KINDS].items() if name != "stall"]
+    return [load(kind).issue_class for name, kind in BUILT_IN[KINDS].items() if name != "stall"]
+
+
+def other_issue(definitions: Definitions) -> Schema:
+    """An issue of a plugin's kind: it has what all kinds have, and no name of ours."""
+    kind = {**TEXT, "not": {"enum": [*BUILT_IN[KINDS]]}}
+    fields = definitions.fields(IssueFacts) | {**ADDED_TO_ISSUES, "kind": kind}
+    return record(fields, description="An issue of a plugin's kind, which may have more fields.")
 
 
 def document() -> Schema:
@@ -238,7 +257,8 @@ def document() -> Schema:
     definitions = Definitions()
     loop_figures = definitions.fields(LoopFigures)
     definitions.of(LoopHealth, loop_figures)
-    issues = [definitions.of(kind, {"evidence": TEXTS}) for kind in _issue_types()]
+    issues = [definitions.of(kind, ADDED_TO_ISSUES) for kind in _issue_types()]
+    definitions.made["other_issue"] = other_issue(definitions)
     groups = definitions.fields(IssueGroup)
     shown_alone = frozenset({"grouped_by", "affected"})
     issue_group = {**groups, "issue_ids": TEXTS, "grouped_by": TEXTS}
@@ -250,7 +270,7 @@ def document() -> Schema:
         "sessions": listed(definitions.of(Session)),
         "groups": listed(record(groups | group_fields(definitions), optional=shown_alone)),
         "stalls": listed(definitions.of(Stall)),
-        "issues": listed({"anyOf": issues}),
+        "issues": listed({"anyOf": [*issues, _defined("other_issue")]}),
         "issue_groups": listed(record(issue_group, optional=shown_alone)),
     }
     return {
@@ -265,7 +285,7 @@ def document() -> Schema:
 
 DIFF_DESCRIPTION = (
     "Output of `loopcanary diff --format json`. Fields are added within a schema number, never renamed or "
-    "removed. docs/comparing.md says what each means."
+    "removed. docs/how-to/comparing.md says what each means."
 )
 
 

@@ -49,10 +49,10 @@ print(*(name for name in sys.modules if name not in before))
 def _same_modules() -> str:
     """What watching imports on top of the benchmark's own imports. The program that is not watched gets the
     same on its heap: how objects lie there makes a loop faster or slower by a hundredth, by chance."""
-    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-") as folder:
+    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-", ignore_cleanup_errors=True) as folder:
         return subprocess.run(
             [sys.executable, "-c", _IMPORTED_BY_WATCHING, str(Path(sys.argv[0]).absolute())],
-            env={**_without_settings(), "LOOPCANARY_STORE": folder, "LOOPCANARY_QUIET": "1"},
+            env={**_without_settings(), "LOOPCANARY_STORE": folder, "LOOPCANARY_CONSOLE": "off"},
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -72,7 +72,7 @@ def environment(*, watched: bool, store: Path, **settings: str) -> dict[str, str
         **_PINNED,
         **own,
         "LOOPCANARY_STORE": str(store),
-        "LOOPCANARY_QUIET": "1",
+        "LOOPCANARY_CONSOLE": "off",
         _WATCHED: str(int(watched)),
         _SAME_MODULES: _same_modules(),
     }
@@ -123,7 +123,7 @@ class Child:
 @contextlib.contextmanager
 def child(role: str, *, watched: bool, **settings: str) -> Iterator[Child]:
     """A child in a folder of its own, which is also its store."""
-    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-") as folder:
+    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-", ignore_cleanup_errors=True) as folder:
         made = Child(role, watched=watched, store=Path(folder), **settings)
         try:
             yield made

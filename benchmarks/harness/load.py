@@ -44,6 +44,7 @@ def measure_server(
         slices: How often each of them is loaded.
     """
     os.sched_setaffinity(0, {DRIVER_CPU})
+    processes, slices = table.sized(processes, 1), table.sized(slices, 2)
     rates: list[tuple[float, float]] = []
     costs: list[tuple[float, float]] = []
     for _ in range(processes):

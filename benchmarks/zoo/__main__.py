@@ -48,8 +48,6 @@ def main() -> None:
     page.show(trials, everything, about, console)
     if asked.page:
         page.write(asked.page, trials, everything, about)
-    if asked.summary:
-        page.write_summary(asked.summary, trials, about)
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -72,7 +70,6 @@ def _arguments() -> argparse.ArgumentParser:
         "--add", type=Path, action="append", default=[], metavar="RESULTS", help="these results as well"
     )
     parser.add_argument("--page", type=Path, help="the page of Markdown to put the figures into")
-    parser.add_argument("--summary", type=Path, help="the page, such as README.md, to put the totals into")
     return parser
 
 

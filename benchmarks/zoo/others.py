@@ -7,10 +7,8 @@ from typing import Any
 
 from zoo.catalogue import Kind
 from zoo.loops import OTHERS
-from zoo.totals import COLUMNS, cell, row
+from zoo.totals import cell
 from zoo.trial import Trial
-
-SAID = ("detected", "line", "cause", "false alarms")
 
 
 def played(trials: Sequence[Trial]) -> list[str]:
@@ -59,14 +57,3 @@ def cells(trials: Sequence[Trial], kinds: Sequence[Kind], watcher: str) -> Itera
         own = [trial for trial in here if trial.kind == kind.name]
         if own:
             yield kind, [cell([trial for trial in own if trial.loop == loop]) for loop in names]
-
-
-def sentence(trials: Sequence[Trial], watcher: str) -> Iterator[str]:
-    """One line of all of them together; none where nothing was played."""
-    own = [trial for trial in trials if trial.watcher == watcher and trial.loop in OTHERS]
-    names = [OTHERS[loop].title for loop in played(own)]
-    if not names:
-        return
-    figures = zip(COLUMNS, row(own, judged_by_targets=False), strict=True)
-    said = ", ".join(f"{column.title} {one.text}" for column, one in figures if column.title in SAID)
-    yield f"\nOn other loops ({', '.join(names)}) {watcher} has: {said}."

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 OWN = "loopcanary"
 """The watcher that is held to the targets."""
-SUMMARY = ("detected", "line", "cause", "guilty thread", "false alarms", "line after SIGKILL")
-SUMMARY_BEGIN, SUMMARY_END = "<!-- zoo -->", "<!-- end of zoo -->"
 BEGIN, END = "<!-- figures: made by `make zoo`, do not edit -->", "<!-- end of figures -->"
 
 
@@ -94,24 +92,6 @@ def _other_cells_table(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Table:
 def write(path: Path, trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> None:
     """Puts the figures into the page, between its two marks. The text outside the marks stays."""
     _put(path, BEGIN, END, "\n".join(_markdown(trials, kinds, about)))
-
-
-def write_summary(path: Path, trials: Sequence[Trial], about: dict[str, Any]) -> None:
-    """Puts the totals on asyncio, and a line on the other loops, into a page, between marks of its own.
-
-    No row is judged there.
-    """
-    shown = [column.title for column in COLUMNS if column.title in SUMMARY]
-    rows = [
-        [_named(name, about), *[figure.text for title, figure in _titled(figures) if title in SUMMARY]]
-        for name, figures in _rows(trials, "asyncio")
-    ]
-    lines = [*_markdown_table(["", *shown], rows), *others.sentence(trials, OWN)]
-    _put(path, SUMMARY_BEGIN, SUMMARY_END, "\n".join(lines) + "\n")
-
-
-def _titled(figures: Sequence[Figure]) -> Iterator[tuple[str, Figure]]:
-    return zip([column.title for column in COLUMNS], figures, strict=True)
 
 
 def _put(path: Path, begin: str, end: str, figures: str) -> None:

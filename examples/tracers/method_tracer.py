@@ -31,6 +31,7 @@ class MethodTracer:
     """One profile function, which takes itself back."""
 
     name = "methods"
+    on_program_thread = True
 
     def init(self, desk):
         self._desk = desk

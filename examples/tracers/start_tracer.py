@@ -16,6 +16,7 @@ class StartTracer:
     """From the moment when loopcanary starts; `loopcanary run` does so before the program's first line."""
 
     name = "starts"
+    on_program_thread = True
 
     def init(self, desk):
         global _running

@@ -5,7 +5,7 @@
 
 #include "fuzz/made_up_memory.h"
 #include "fuzz/target.h"
-#include "cpython/names/work_called.h"
+#include "cpython/names/work_words.h"
 
 #define CHANGE_BYTES 6u
 #define CHANGES_MAX 48u
@@ -56,16 +56,15 @@ static void check_stack(lc_walk_result result, const lc_stack *stack)
     for (uint32_t i = 0; i < stack->count; i++) {
         const lc_code_facts *code = stack->frames[i].code;
         LC_FUZZ_HOLDS(code != NULL && code->serial != 0);
-        LC_FUZZ_HOLDS(code->qualname.length <= LC_STRING_MAX &&
-                      code->filename.length <= LC_STRING_MAX);
-        volatile char last = code->qualname.length == 0
-                                 ? '\0'
-                                 : code->qualname.bytes[code->qualname.length - 1];
+        LC_FUZZ_HOLDS(code->qualname.length <= LC_STRING_MAX && code->filename.length <= LC_STRING_MAX);
+        volatile char last =
+            code->qualname.length == 0 ? '\0' : code->qualname.bytes[code->qualname.length - 1];
         (void)last;
     }
 }
 
-/* Code objects pass for locks, and words behind a frame for its values: a frame's slots reach into the next one. */
+/* Code objects pass for locks, and words behind a frame for its values: a frame's slots reach into the
+ * next one. */
 static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame_source *seam)
 {
     const lc_layout *l = m->layout;
@@ -84,9 +83,11 @@ static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame
         memset(source->locks.types, 0, sizeof source->locks.types);
         source->locks.types[type] = at.code_type;
         for (uint64_t i = 0; type == LC_TYPE_SEMLOCK && i < 4; i++) {
-            made_up_put(m, MADE_UP_CODES + i * MADE_UP_CODE_STRIDE + 16, MADE_UP_UNITS, 8); /* where it is slept on */
+            /* where it is slept on */
+            made_up_put(m, MADE_UP_CODES + i * MADE_UP_CODE_STRIDE + 16, MADE_UP_UNITS, 8);
         }
-        const lc_lock_question question = {made_up_at(MADE_UP_THREAD), MADE_UP_UNITS, made_up_at(MADE_UP_THREAD), true, true};
+        const lc_lock_question question = {made_up_at(MADE_UP_THREAD), MADE_UP_UNITS,
+                                           made_up_at(MADE_UP_THREAD), true, true};
         seam->lock(seam, &question, &lock);
         LC_FUZZ_HOLDS(lock.kind <= LC_LOCK_SHARED_SEMAPHORE && lock.proof <= LC_PROOF_WITH);
         LC_FUZZ_HOLDS((lock.proof == LC_PROOF_NONE) == (lock.holder_thread_state == 0));
@@ -95,10 +96,7 @@ static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame
     }
 }
 
-static void counting(struct _object *code)
-{
-    (void)code;
-}
+static void counting(struct _object *code) { (void)code; }
 
 static lc_code_destructor slot = counting;
 static lc_code_deaths deaths;

@@ -22,7 +22,7 @@ enum {
     MADE_UP_CFRAME = 0x4400,
     MADE_UP_SHIM = 0x4800,
     MADE_UP_GIL = 0x4C00,
-    MADE_UP_FRAMES = 0x5000,     /* innermost frame has the highest number */
+    MADE_UP_FRAMES = 0x5000, /* innermost frame has the highest number */
     MADE_UP_FRAME_STRIDE = 0x80,
     MADE_UP_FRAMES_MAX = 640,
     MADE_UP_CODES = 0x20000,
@@ -42,16 +42,13 @@ typedef struct made_up_memory made_up_memory;
 struct made_up_memory {
     lc_memory_reader reader; /* first: the reader's functions are given its address */
     const lc_layout *layout;
-    uint64_t reads; /* so far */
+    uint64_t reads;                            /* so far */
     void (*before_read)(made_up_memory *self); /* may change the memory; NULL: none does */
-    const void *script;                       /* for before_read */
+    const void *script;                        /* for before_read */
     uint8_t bytes[MADE_UP_BYTES];
 };
 
-static inline uint64_t made_up_at(uint64_t offset)
-{
-    return MADE_UP_BASE + offset;
-}
+static inline uint64_t made_up_at(uint64_t offset) { return MADE_UP_BASE + offset; }
 
 static inline void made_up_put(made_up_memory *m, uint64_t offset, uint64_t value, size_t bytes)
 {
@@ -60,8 +57,7 @@ static inline void made_up_put(made_up_memory *m, uint64_t offset, uint64_t valu
     }
 }
 
-static size_t made_up_read(const lc_memory_reader *self, const lc_read_request *requests,
-                           size_t count)
+static size_t made_up_read(const lc_memory_reader *self, const lc_read_request *requests, size_t count)
 {
     made_up_memory *m = (made_up_memory *)(uintptr_t)self;
     for (size_t i = 0; i < count; i++) {
@@ -99,8 +95,7 @@ static inline uint64_t made_up_str(made_up_memory *m, uint32_t number, const cha
 {
     const lc_layout *l = m->layout;
     const uint64_t at = MADE_UP_STRINGS + (uint64_t)number * MADE_UP_STRING_STRIDE;
-    const uint32_t state =
-        1u << l->str_kind_shift | 1u << l->str_compact_shift | 1u << l->str_ascii_shift;
+    const uint32_t state = 1u << l->str_kind_shift | 1u << l->str_compact_shift | 1u << l->str_ascii_shift;
     made_up_put(m, at + l->object_type, made_up_addresses().str_type, 8);
     made_up_put(m, at + l->str_length, strlen(text), 8);
     made_up_put(m, at + l->str_state, state, 4);
@@ -145,8 +140,8 @@ static inline uint64_t made_up_frame_address(uint32_t number)
     return made_up_at(MADE_UP_FRAMES + (uint64_t)number * MADE_UP_FRAME_STRIDE);
 }
 
-static inline void made_up_frame(made_up_memory *m, uint32_t number, uint64_t previous,
-                                 uint32_t code, uint32_t unit)
+static inline void made_up_frame(made_up_memory *m, uint32_t number, uint64_t previous, uint32_t code,
+                                 uint32_t unit)
 {
     const lc_layout *l = m->layout;
     const uint64_t at = made_up_frame_address(number) - MADE_UP_BASE;

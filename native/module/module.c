@@ -2,57 +2,49 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "core/host/own_thread.h"
 #include "module/agent.h"
 #include "probes/answers/hook.h"
 #include "probes/asgi/route.h"
-#include "module/apart.h"
-#include "probes/asyncio/handle.h"
-#include "probes/asyncio/loop.h"
-#include "probes/hooks/bracket.h"
-#include "module/c_code.h"
+#include "probes/asyncio/asyncio.h"
+#include "module/bracket.h"
 #include "module/keeper/call_tree.h"
 #include "module/exit_status.h"
 #include "module/gc_stamp.h"
 #include "module/keeper/line.h"
 #include "module/keeper/page.h"
-#include "probes/glib/context.h"
-#include "probes/glib/input.h"
-#include "probes/glib/loop.h"
-#include "probes/glib/signals.h"
+#include "probes/glib/glib.h"
 #include "probes/gevent/tracer.h"
 #include "probes/hooks/loop_hooks.h"
 #include "module/other_process.h"
 #include "probes/methods/tracer.h"
-#include "probes/orders/held.h"
 #include "probes/hooks/patched_function.h"
-#include "probes/qt/loop.h"
-#include "probes/qt/trace.h"
+#include "probes/qt/qt.h"
 #include "probes/start/start.h"
 #include "module/quiet_thread.h"
 #include "module/thread_lane.h"
-#include "probes/tk/callback.h"
-#include "probes/tk/frames.h"
-#include "probes/tk/loop.h"
-#include "probes/tk/source.h"
+#include "probes/tk/tk.h"
 #include "probes/trio/run.h"
-#include "probes/asyncio/turn_select.h"
 #include "probes/uvloop/hooks.h"
 #include "probes/hooks/wait_hook.h"
 
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *names)
 {
-    static char *keywords[] = {"path",    "facts",  "threshold_ns", "sample_delay_ns", "sample_interval_ns",
-                               "hang_ns", "anr_ns", "checkpoint",   "takes_keeper",    "stalls_per_minute",
-                               "notify_socket", "feed_ns", "exit_hung_ns", "signals", NULL};
+    static char *keywords[] = {
+        "path",          "facts",   "threshold_ns", "sample_delay_ns", "sample_interval_ns",
+        "hang_ns",       "anr_ns",  "checkpoint",   "takes_keeper",    "stalls_per_minute",
+        "notify_socket", "feed_ns", "exit_hung_ns", "signals",         "boot_ns",
+        "exit_ns",       NULL};
     PyObject *path, *checkpoint = NULL;
     int takes_keeper = 0;
     const char *facts, *notify_socket = NULL;
     Py_ssize_t facts_bytes;
-    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0, feed = 0, exit_hung = 0, signals = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pKyKKK", keywords, PyUnicode_FSConverter, &path, &facts,
-                                     &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
-                                     PyUnicode_FSConverter, &checkpoint, &takes_keeper, &per_minute, &notify_socket,
-                                     &feed, &exit_hung, &signals)) {
+    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0, feed = 0, exit_hung = 0,
+                                                              signals = 0, boot = 0, exits = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pKyKKKKK", keywords, PyUnicode_FSConverter,
+                                     &path, &facts, &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
+                                     PyUnicode_FSConverter, &checkpoint, &takes_keeper, &per_minute,
+                                     &notify_socket, &feed, &exit_hung, &signals, &boot, &exits)) {
         return NULL;
     }
     const lc_watchdog_settings settings = {
@@ -60,14 +52,19 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
         .sample_interval_ns = interval,
         .tick_ns = lc_watchdog_tick_ns(threshold, delay),
         .park_ns = 1000000000u,
-        .hang_ns = hang, .anr_ns = anr,
+        .hang_ns = hang,
+        .anr_ns = anr,
         .stalls_per_minute = per_minute,
         .notify_socket = notify_socket,
-        .feed_ns = feed, .exit_hung_ns = exit_hung, .signals = signals,
+        .feed_ns = feed,
+        .exit_hung_ns = exit_hung,
+        .signals = signals,
+        .boot_ns = boot,
+        .exit_ns = exits,
     };
-    const bool started =
-        lc_agent_start(PyBytes_AS_STRING(path), checkpoint ? PyBytes_AS_STRING(checkpoint) : NULL, facts,
-                       facts_bytes, &settings, threshold, delay, takes_keeper ? LC_TAKES_KEEPER : LC_TAKES_DRAIN);
+    const bool started = lc_agent_start(
+        PyBytes_AS_STRING(path), checkpoint ? PyBytes_AS_STRING(checkpoint) : NULL, facts, facts_bytes,
+        &settings, threshold, delay, takes_keeper ? LC_TAKES_KEEPER : LC_TAKES_DRAIN);
     Py_DECREF(path);
     Py_XDECREF(checkpoint);
     return started ? Py_NewRef(Py_None) : NULL;
@@ -120,6 +117,21 @@ static PyObject *on_first_lane(PyObject *Py_UNUSED(module), PyObject *hook)
     Py_RETURN_NONE;
 }
 
+static PyObject *exit_begins(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int was_interrupted, handles_interrupts;
+    if (!PyArg_ParseTuple(args, "pp", &was_interrupted, &handles_interrupts)) {
+        return NULL;
+    }
+    if (lc_the_agent.running) {
+        atomic_fetch_or(&lc_the_agent.watchdog.outside.exit,
+                        LC_EXIT_BEGUN | (was_interrupted ? LC_EXIT_INTERRUPTED : 0u) |
+                            (handles_interrupts ? LC_EXIT_INTERRUPTIBLE : 0u));
+        lc_bell_ring(&lc_the_agent.watchdog.bell);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *is_running(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return PyBool_FromLong(lc_the_agent.running);
@@ -136,9 +148,8 @@ static PyObject *wait_for_news(PyObject *Py_UNUSED(module), PyObject *args)
     lc_bell *bell = &lc_the_agent.watchdog.news;
     const uint64_t deadline = lc_deadline_after(timeout);
     Py_BEGIN_ALLOW_THREADS
-    if (atomic_load_explicit(bell, memory_order_acquire) == seen) {
-        lc_bell_wait(bell, seen, deadline);
-    }
+    lc_bell_wait(bell, seen, deadline);
+    lc_own_rights_follow();
     Py_END_ALLOW_THREADS
     return PyLong_FromUnsignedLong(atomic_load_explicit(bell, memory_order_acquire));
 }
@@ -267,8 +278,8 @@ static PyObject *work_end(PyObject *Py_UNUSED(module), PyObject *token)
         if (lc_thread_lane_peek() == began) {
             lc_bracket_end_late((lc_bracket){began, generation, epoch, own_turn != 0});
         } else {
-            /* Lanes are their threads': the owner closes it at its next begin. (A generator that was begun on one
-             * thread and closed on another.) */
+            /* Lanes are their threads': the owner closes it at its next begin. (A generator that was begun
+             * on one thread and closed on another.) */
             LC_STORE(began->abandoned, epoch);
         }
     }
@@ -285,25 +296,33 @@ static PyMethodDef methods[] = {
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "Creates the flight file and starts the watchdog."},
     {"stop", stop, METH_VARARGS, "stop(process_ends, patience_s): ends the watchdog; the file stays."},
-    {"forget_after_fork", forget_after_fork, METH_NOARGS, "In a forked child: lets go of the parent's engine."},
+    {"forget_after_fork", forget_after_fork, METH_NOARGS,
+     "In a forked child: lets go of the parent's engine."},
     {"obstacle", obstacle, METH_NOARGS, "Why the engine cannot start in this process; None where it can."},
     {"pause", pause_watchdog, METH_O,
-     "pause(patience_s) -> int: ends our native threads; lanes and open stalls stay. How many ended in time."},
+     "pause(patience_s) -> int: ends our native threads; lanes and open stalls stay. How many ended in "
+     "time."},
     {"resume", resume_watchdog, METH_NOARGS, "Starts the watchdog's thread again. OSError."},
     {"on_first_lane", on_first_lane, METH_O,
      "on_first_lane(hook | None): called once, without arguments, when a loop runs and the engine does not."},
+    {"exit_begins", exit_begins, METH_VARARGS,
+     "exit_begins(interrupted, handles_interrupts): the main thread's program is over; threads and exit "
+     "functions may go on."},
     {"is_running", is_running, METH_NOARGS, "Whether the native engine watches this process."},
     {"wait_for_news", wait_for_news, METH_VARARGS,
      "wait_for_news(seen, timeout_s) -> int: sleeps until the count of news differs from seen; no GIL."},
     {"wake", wake, METH_NOARGS, "Makes wait_for_news return."},
     {"slot_is_complete", slot_is_complete, METH_VARARGS, "slot_is_complete(index, serial) -> bool"},
     {"release_slot", release_slot, METH_VARARGS,
-     "release_slot(index, serial) -> bool: what the slot holds is stored elsewhere."},
+     "release_slot(index, serial) -> bool: what it holds is stored elsewhere."},
+    {"spare_addresses", lc_spare_addresses_py, METH_NOARGS, "See agent.h."},
     {"set_facts", set_facts, METH_O, "set_facts(json): stores the session's facts."},
     {"learn_asyncio", learn_asyncio, METH_NOARGS, "Finds where asyncio keeps names; asyncio is imported."},
-    {"use_scenes", use_scenes, METH_O, "use_scenes(variable): note this ContextVar's value at each callback."},
+    {"use_scenes", use_scenes, METH_O,
+     "use_scenes(variable): note this ContextVar's value at each callback."},
     {"set_scene", set_scene, METH_O, "set_scene(str | None): the scene of the calling thread's work."},
-    {"set_title", set_title, METH_O, "set_title(str | None): the calling thread's scene where it has no other."},
+    {"set_title", set_title, METH_O,
+     "set_title(str | None): the calling thread's scene where it has no other."},
     {"allow", allow, METH_O, "allow(ns): the running callback may take this long before it is a stall."},
     {"work_begin", work_begin, METH_O, "work_begin(name) -> token | None"},
     {"work_end", work_end, METH_O, "work_end(token)"},
@@ -312,23 +331,22 @@ static PyMethodDef methods[] = {
     {"clock_kind", clock_kind, METH_NOARGS, "What ticks are here: tsc, cntvct or monotonic."},
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
     {"open_keeper", lc_open_keeper, METH_O, "open_keeper(path) -> KeeperPage: see keeper/page.h."},
-    {"spawn_apart", lc_spawn_apart_py, METH_VARARGS, "spawn_apart(words, environment, log): see apart.h."},
     {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
-    {"noted_end", lc_noted_end, METH_O, "noted_end(function): the function, and the flight file says that it ends."},
-    {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See probes/asyncio/handle.h."},
-    {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See probes/asyncio/handle.h."},
-    {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See probes/asyncio/loop.h."},
-    {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See probes/asyncio/loop.h."},
+    {"noted_end", lc_noted_end, METH_O,
+     "noted_end(function): the function, and the flight file says that it ends."},
+    {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See probes/asyncio/asyncio.h."},
+    {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See probes/asyncio/asyncio.h."},
+    {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See probes/asyncio/asyncio.h."},
+    {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See probes/asyncio/asyncio.h."},
     {"start_thread", lc_start_thread, METH_O, "See quiet_thread.h."},
     {"join_thread", lc_join_thread, METH_VARARGS, "See quiet_thread.h."},
     {"learn_trio", lc_learn_trio, METH_O, "See probes/trio/run.h."},
-    {"c_code", lc_c_code, METH_O, "See c_code.h."},
     {"hook_waits", lc_hook_waits, METH_O, "See wait_hook.h."},
     {"unhook_waits", lc_unhook_waits, METH_O, "See wait_hook.h."},
-    {"hooked_waits", lc_hooked_waits, METH_NOARGS, "See wait_hook.h."},
+    {"hook_sleeps", lc_hook_sleeps, METH_O, "See wait_hook.h."},
+    {"unhook_sleeps", lc_unhook_sleeps, METH_O, "See wait_hook.h."},
     {"hook_answers", lc_hook_answers, METH_O, "See probes/answers/hook.h."},
     {"unhook_answers", lc_unhook_answers, METH_O, "See probes/answers/hook.h."},
-    {"hooked_answers", lc_hooked_answers, METH_NOARGS, "See probes/answers/hook.h."},
     {"asgi_root", lc_asgi_root, METH_O, "See probes/asgi/route.h."},
     {"asgi_route", lc_asgi_route, METH_VARARGS, "See probes/asgi/route.h."},
     {"answers_gate", lc_answers_gate, METH_VARARGS, "See probes/answers/hook.h."},
@@ -340,32 +358,30 @@ static PyMethodDef methods[] = {
     {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See probes/uvloop/hooks.h."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
-    {"qt_install", lc_qt_install, METH_VARARGS, "See probes/qt/loop.h."},
-    {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See probes/qt/loop.h."},
-    {"qt_listen", lc_qt_listen, METH_O, "See probes/qt/trace.h."},
-    {"glib_hook", lc_glib_hook, METH_NOARGS, "See probes/glib/context.h."},
-    {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See probes/glib/context.h."},
-    {"glib_hook_signals", lc_glib_hook_signals, METH_O, "See probes/glib/signals.h."},
-    {"glib_unhook_signals", lc_glib_unhook_signals, METH_O, "See probes/glib/signals.h."},
-    {"glib_listen", lc_glib_listen, METH_VARARGS, "See probes/glib/input.h."},
-    {"glib_run", lc_glib_run, METH_VARARGS, "See probes/glib/loop.h."},
-    {"glib_source", lc_glib_source, METH_VARARGS, "See probes/glib/loop.h."},
-    {"tk_listen", lc_tk_listen, METH_VARARGS, "See probes/tk/frames.h."},
-    {"tk_titled", lc_tk_titled, METH_O, "See probes/tk/frames.h."},
-    {"tk_learn", lc_tk_learn, METH_O, "See probes/tk/source.h."},
-    {"tk_callback", lc_tk_callback, METH_VARARGS, "See probes/tk/callback.h."},
-    {"tk_idle", lc_tk_idle, METH_VARARGS, "See probes/tk/callback.h."},
-    {"tk_loop", lc_tk_loop, METH_VARARGS, "See probes/tk/loop.h."},
-    {"tk_adopt", lc_tk_adopt, METH_NOARGS, "See probes/tk/loop.h."},
-    {"tk_release", lc_tk_release, METH_NOARGS, "See probes/tk/loop.h."},
+    {"qt_install", lc_qt_install, METH_VARARGS, "See probes/qt/qt.h."},
+    {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See probes/qt/qt.h."},
+    {"qt_listen", lc_qt_listen, METH_O, "See probes/qt/qt.h."},
+    {"glib_hook", lc_glib_hook, METH_NOARGS, "See probes/glib/glib.h."},
+    {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See probes/glib/glib.h."},
+    {"glib_hook_signals", lc_glib_hook_signals, METH_O, "See probes/glib/glib.h."},
+    {"glib_unhook_signals", lc_glib_unhook_signals, METH_O, "See probes/glib/glib.h."},
+    {"glib_listen", lc_glib_listen, METH_VARARGS, "See probes/glib/glib.h."},
+    {"glib_run", lc_glib_run, METH_VARARGS, "See probes/glib/glib.h."},
+    {"glib_source", lc_glib_source, METH_VARARGS, "See probes/glib/glib.h."},
+    {"tk_learn", lc_tk_learn, METH_O, "See probes/tk/tk.h, as of all of tk_*."},
+    {"tk_end", lc_tk_end, METH_NOARGS, ""},
+    {"tk_shown", lc_tk_shown, METH_O, ""},
+    {"tk_updated", lc_tk_updated, METH_NOARGS, ""},
+    {"tk_input", lc_tk_input, METH_NOARGS, ""},
     {NULL, NULL, 0, NULL},
 };
 
 static int fill(PyObject *module)
 {
-    /* What is patched and counted here is the process's. From 3.12 on the slot below says so by itself. Hence statics in place
-     * of module state: toolkits call our hooks with no module at hand, and patches may outlive the module. What a static
-     * keeps of Python's is let go of at uninstall, or its comment says why not. */
+    /* What is patched and counted here is the process's. From 3.12 on the slot below says so by itself.
+     * Hence statics in place of module state: toolkits call our hooks with no module at hand, and patches
+     * may outlive the module. What a static keeps of Python's is let go of at uninstall, or its comment
+     * says why not. */
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
@@ -373,7 +389,8 @@ static int fill(PyObject *module)
     lc_clock_choose(); /* and the first pairing of the clocks */
     int (*const add[])(PyObject *) = {lc_turn_select_add,   lc_loop_hooks_add,    lc_trio_run_add,
                                       lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add,
-                                      lc_keeper_page_add,   lc_keeper_line_add,   lc_calls_add,    lc_start_add, lc_orders_add};
+                                      lc_keeper_page_add,   lc_keeper_line_add,   lc_calls_add,
+                                      lc_start_add,         lc_patches_add};
     int failed = 0;
     for (size_t i = 0; failed == 0 && i < sizeof add / sizeof *add; i++) {
         failed = add[i](module);

@@ -190,7 +190,8 @@ static PyObject *read_gil(PyObject *Py_UNUSED(module), PyObject *args)
     }
     other->source.source.gil(&other->source.source, thread, &view);
     return Py_BuildValue("iIKK", (int)view.state, (unsigned)view.holder_tid,
-                         (unsigned long long)view.wait_address_low, (unsigned long long)view.wait_address_high);
+                         (unsigned long long)view.wait_address_low,
+                         (unsigned long long)view.wait_address_high);
 }
 
 static PyObject *read_lock(PyObject *Py_UNUSED(module), PyObject *args)
@@ -203,14 +204,16 @@ static PyObject *read_lock(PyObject *Py_UNUSED(module), PyObject *args)
     }
     const lc_lock_question question = {.thread_state = thread, .futex = futex, .search = true};
     other->source.source.lock(&other->source.source, &question, &view);
-    return Py_BuildValue("iiIN", (int)view.kind, (int)view.proof, (unsigned)view.holder_tid, text_object(view.module));
+    return Py_BuildValue("iiIN", (int)view.kind, (int)view.proof, (unsigned)view.holder_tid,
+                         text_object(view.module));
 }
 
 static PyObject *read_name(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread, tid;
     other_process *other = parse(args, &thread, &tid);
-    return other == NULL ? NULL : text_object(other->source.source.thread_name(&other->source.source, thread, tid));
+    return other == NULL ? NULL
+                         : text_object(other->source.source.thread_name(&other->source.source, thread, tid));
 }
 
 static PyMethodDef methods[] = {

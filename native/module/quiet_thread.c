@@ -1,22 +1,76 @@
 #include "module/quiet_thread.h"
 
+#include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "core/clock/clock.h"
 #include "core/watchdog/futex.h"
-#include "core/host/own_signals.h"
+#include "core/host/own_thread.h"
+#include "module/agent.h"
 #include "module/thread_lane.h"
 
 static const char capsule_name[] = "loopcanary.thread";
 
+#define ARRIVAL_NS UINT64_C(1000000000)
+
 typedef struct {
     PyObject *function;
-    lc_bell over; /* 1: the function has returned */
+    lc_bell over;       /* 1: the function has returned */
     _Atomic int owners; /* the thread itself and its handle: the last one frees */
 } quiet_thread;
+
+/* The interpreter must not end before they have it: a thread that asks then ends the process. */
+static _Atomic int arriving; /* threads that will ask for the GIL */
+static _Atomic int calling;  /* threads that were made to call a hook */
+static __thread bool is_calling;
+
+/* First of all on a thread of ours. */
+static void begin(void)
+{
+    prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
+    lc_thread_is_ours = true;
+    lc_own_rights_follow();
+}
+
+static PyGILState_STATE arrive(void)
+{
+    const PyGILState_STATE state = PyGILState_Ensure();
+    atomic_fetch_sub(&arriving, 1);
+    return state;
+}
+
+static void wait_until(const _Atomic int *count, int most, uint64_t deadline_ns)
+{
+    Py_BEGIN_ALLOW_THREADS
+    while (atomic_load(count) > most && lc_now_ns() < deadline_ns) {
+        (void)poll(NULL, 0, 1);
+    }
+    Py_END_ALLOW_THREADS
+}
+
+void lc_quiet_threads_arrive(void) { wait_until(&arriving, 0, lc_now_ns() + ARRIVAL_NS); }
+
+int lc_quiet_calls(void) { return atomic_load(&calling) - is_calling; }
+
+void lc_quiet_calls_end(uint64_t deadline_ns) { wait_until(&calling, is_calling, deadline_ns); }
+
+void lc_quiet_threads_leave(void)
+{
+    atomic_store(&arriving, 0);
+    atomic_store(&calling, is_calling);
+}
+
+static void call_and_drop(PyObject *function)
+{
+    PyObject *result = PyObject_CallNoArgs(function);
+    if (result == NULL) {
+        PyErr_WriteUnraisable(function);
+    }
+    Py_XDECREF(result);
+    Py_DECREF(function);
+}
 
 static void let_go(quiet_thread *thread)
 {
@@ -28,15 +82,9 @@ static void let_go(quiet_thread *thread)
 static void *run(void *argument)
 {
     quiet_thread *thread = argument;
-    prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
-    lc_thread_is_ours = true;
-    const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *result = PyObject_CallNoArgs(thread->function);
-    if (result == NULL) {
-        PyErr_WriteUnraisable(thread->function);
-    }
-    Py_XDECREF(result);
-    Py_CLEAR(thread->function);
+    begin();
+    const PyGILState_STATE state = arrive();
+    call_and_drop(thread->function);
     PyGILState_Release(state);
     lc_bell_ring(&thread->over);
     let_go(thread);
@@ -51,7 +99,9 @@ static void drop_handle(PyObject *capsule)
     }
 }
 
-int lc_quiet_thread_start(void *(*run_it)(void *), void *argument)
+/* Runs run_it(argument), which calls arrive(), on a detached thread with the program's signals blocked,
+ * and a stack on which Python can run. 0 or an errno. */
+static int start(void *(*run_it)(void *), void *argument)
 {
     pthread_t id;
     pthread_attr_t attributes;
@@ -61,11 +111,40 @@ int lc_quiet_thread_start(void *(*run_it)(void *), void *argument)
         return error;
     }
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    atomic_fetch_add(&arriving, 1);
     lc_own_signals_begin(&before);
     error = pthread_create(&id, &attributes, run_it, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
+    atomic_fetch_sub(&arriving, error == 0 ? 0 : 1);
     return error;
+}
+
+/* An engine that stops waits until this has the GIL; where it has stopped, there may be no interpreter. */
+static void *call_hook(void *take)
+{
+    is_calling = true;
+    begin();
+    if (__atomic_load_n(&lc_the_agent.running, __ATOMIC_SEQ_CST)) {
+        const PyGILState_STATE state = arrive();
+        PyObject *function = lc_the_agent.running ? ((lc_quiet_take *)(uintptr_t)take)() : NULL;
+        if (function != NULL) {
+            call_and_drop(function);
+        }
+        PyGILState_Release(state);
+    } else {
+        atomic_fetch_sub(&arriving, 1);
+    }
+    atomic_fetch_sub(&calling, 1);
+    return NULL;
+}
+
+bool lc_quiet_thread_call(lc_quiet_take *take)
+{
+    atomic_fetch_add(&calling, 1);
+    const bool is_made = start(call_hook, (void *)(uintptr_t)take) == 0;
+    atomic_fetch_sub(&calling, is_made ? 0 : 1);
+    return is_made;
 }
 
 PyObject *lc_start_thread(PyObject *Py_UNUSED(module), PyObject *function)
@@ -82,7 +161,7 @@ PyObject *lc_start_thread(PyObject *Py_UNUSED(module), PyObject *function)
     }
     thread->function = Py_NewRef(function);
     atomic_store(&thread->owners, 2);
-    const int error = lc_quiet_thread_start(run, thread);
+    const int error = start(run, thread);
     if (error != 0) {
         Py_CLEAR(thread->function);
         let_go(thread);

@@ -25,13 +25,14 @@ void lc_running_go_on(lc_running *running)
 }
 
 static struct {
-    PyTypeObject *type; /* NULL: not known */
+    PyTypeObject *type;  /* NULL: not known */
     Py_ssize_t function; /* offset */
 } partials;
 
 PyObject *lc_inside_partials(PyObject *function)
 {
-    for (int depth = 0; depth < PARTIALS_MAX && partials.type != NULL && Py_IS_TYPE(function, partials.type); depth++) {
+    for (int depth = 0; depth < PARTIALS_MAX && partials.type != NULL && Py_IS_TYPE(function, partials.type);
+         depth++) {
         PyObject *inner = *(PyObject **)((char *)function + partials.function);
         if (inner == NULL) {
             break;

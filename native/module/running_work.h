@@ -1,14 +1,15 @@
-/* The work that a thread runs, for loops that may be run again inside it: a dialog's, update(). Such a loop ends the work's
- * bracket (bracket.h); when it is over, the rest of the work is judged by itself, under the same name.
+/* The work that a thread runs, for loops that may be run again inside it: a dialog's, update(). Such a loop
+ * ends the work's bracket (bracket.h); when it is over, the rest of the work is judged by itself, under the
+ * same name.
  *
  * GIL held, the thread's own.
  */
 #ifndef LOOPCANARY_RUNNING_WORK_H
 #define LOOPCANARY_RUNNING_WORK_H
 
-#include "probes/hooks/bracket.h"
+#include "module/bracket.h"
 #include "cpython/names/work.h"
-#include "cpython/names/work_note.h"
+#include "cpython/names/work_words.h"
 
 /* On the C stack of the thread that runs the work. */
 typedef struct lc_running {
@@ -21,13 +22,15 @@ typedef struct lc_running {
 
 extern _Thread_local lc_running *lc_innermost_running __attribute__((tls_model("initial-exec")));
 
-/* `running->note` is filled in. Without the GIL too, where the agent cannot stop meanwhile (threads_storing). */
+/* `running->note` is filled in. Without the GIL too, where the agent cannot stop meanwhile
+ * (threads_storing). */
 static inline void lc_running_begin_bare(lc_running *running, lc_lane *lane)
 {
     running->bracket = lc_bracket_begin(lane, lc_note_word(&running->note), 0);
     running->tallied = lc_bracket_is_tallied(running->bracket);
     if (__builtin_expect(running->tallied, 0)) { /* before it runs: it may let go of its function */
-        running->kind = lc_work_kind_of(&lc_the_agent.source, (const void *)(uintptr_t)running->note.callable);
+        running->kind =
+            lc_work_kind_of(&lc_the_agent.source, (const void *)(uintptr_t)running->note.callable);
     }
     running->outer = lc_innermost_running;
     lc_innermost_running = running;

@@ -7,8 +7,7 @@
 #include "core/lane/lane_reading.h"
 #include "core/lane/long_work.h"
 #include "core/signals/fault_stack.h"
-#include "probes/hooks/raised.h"
-#include "probes/methods/tracer.h"
+#include "cpython/objects/raised.h"
 
 #if PY_VERSION_HEX < 0x030D0000
 #define Py_IsFinalizing _Py_IsFinalizing
@@ -16,6 +15,16 @@
 
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
+
+/* The tracer of calls; NULL: there is none. */
+static void (*when_opened)(void);
+static void (*when_closed)(uint64_t tid);
+
+void lc_thread_lane_listen(void (*opened)(void), void (*closed)(uint64_t tid))
+{
+    when_opened = opened;
+    when_closed = closed;
+}
 
 static const char capsule_name[] = "loopcanary.lane";
 
@@ -39,7 +48,9 @@ static void close_lane(PyObject *capsule)
         lc_lane_note_sched(lane);
         LC_STORE(lane->closed_ns, lc_now_ns());
         LC_RELEASE(lane->state, LC_LANE_CLOSED);
-        lc_calls_thread_ends(LC_LOAD(lane->tid));
+        if (when_closed != NULL) {
+            when_closed(LC_LOAD(lane->tid));
+        }
     }
     if (lc_own_lane.lane == owner->lane) {
         /* A C thread may outlive its thread state and come back with another (PyGILState_Ensure). */
@@ -99,15 +110,16 @@ static void set_name(char *field, size_t room, const char *text)
 }
 
 /* threading.current_thread().name would make a dummy thread object, which the program could see; the
- * table of living threads is only looked at. Where gevent has patched threading, the table goes by greenlets: the main
- * thread is then known by its number. */
+ * table of living threads is only looked at. Where gevent has patched threading, the table goes by
+ * greenlets: the main thread is then known by its number. */
 static void copy_thread_name(lc_lane *lane)
 {
-    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    PyObject *modules = PyImport_GetModuleDict();                     /* borrowed */
     PyObject *threading = PyDict_GetItemString(modules, "threading"); /* borrowed */
     PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
     PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-    PyObject *thread = active && ident && PyDict_Check(active) ? PyDict_GetItemWithError(active, ident) : NULL;
+    PyObject *thread =
+        active && ident && PyDict_Check(active) ? PyDict_GetItemWithError(active, ident) : NULL;
     PyObject *name = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
     const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     const char *otherwise = (pid_t)LC_LOAD(lane->tid) == getpid() ? "MainThread" : "";
@@ -132,8 +144,7 @@ static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
 {
     const uint64_t rate = LC_LOAD(agent->flight.header->tick_ns_q32);
     LC_RELEASE(lane->state, LC_LANE_FREE);
-    memset((char *)lane + offsetof(lc_lane, turns), 0,
-           offsetof(lc_lane, state) - offsetof(lc_lane, turns));
+    memset((char *)lane + offsetof(lc_lane, turns), 0, offsetof(lc_lane, state) - offsetof(lc_lane, turns));
     memset(lane->turn_histogram, 0, sizeof lane->turn_histogram);
     memset(lane->loop_kind, 0, sizeof lane->loop_kind);
     LC_STORE(lane->scene, lc_thread_lane_title());
@@ -180,14 +191,42 @@ void lc_thread_lane_begin_turn(lc_lane *lane) { lc_turn_begin(&lc_the_agent.watc
 
 void lc_thread_lane_end_turn(lc_lane *lane) { lc_turn_end(&lc_the_agent.watchdog.lanes, lane); }
 
+static bool has_gone(PyObject *reference)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *kept = NULL;
+    const bool is_there = PyWeakref_GetRef(reference, &kept) > 0;
+    Py_XDECREF(kept);
+    return !is_there;
+#else
+    return PyWeakref_GET_OBJECT(reference) == Py_None;
+#endif
+}
+
+PyObject *lc_thread_lane_scene(void)
+{
+    PyObject *held = NULL;
+    if (PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &held) != 0) {
+        return NULL;
+    }
+    if (PyList_CheckExact(held) && PyList_GET_SIZE(held) == 2) {
+        PyObject *life = PyList_GET_ITEM(held, 1);
+        const bool is_over = life == Py_None || (PyWeakref_Check(life) && has_gone(life));
+        Py_SETREF(held, Py_NewRef(is_over ? Py_None : PyList_GET_ITEM(held, 0)));
+    }
+    return held == Py_None ? (Py_DECREF(held), NULL) : held;
+}
+
 void lc_thread_lane_note_scene(void)
 {
     lc_lane *lane = lc_thread_lane_peek();
-    PyObject *scene = NULL;
     const lc_raised before = lc_raised_take();
-    if (lane != NULL && PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &scene) == 0) {
-        LC_STORE(lane->scene, scene == Py_None ? lc_thread_lane_title() : (uint64_t)(uintptr_t)scene);
-        Py_DECREF(scene); /* the context keeps it while the work runs */
+    if (lane != NULL) {
+        PyObject *scene = lc_thread_lane_scene();
+        if (scene != NULL || PyErr_Occurred() == NULL) {
+            LC_STORE(lane->scene, scene == NULL ? lc_thread_lane_title() : (uint64_t)(uintptr_t)scene);
+        }
+        Py_XDECREF(scene); /* the context keeps it while the work runs */
     }
     lc_raised_put_back(before);
 }
@@ -258,6 +297,8 @@ lc_lane *lc_thread_lane_open(const char *loop_kind)
     LC_RELEASE(lane->state, LC_LANE_ACTIVE);
     lc_own_lane.lane = lane;
     lc_fault_stack_give(); /* it may have been started by others, or before us */
-    lc_calls_thread_is_watched();
+    if (when_opened != NULL) {
+        when_opened();
+    }
     return lane;
 }

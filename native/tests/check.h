@@ -6,21 +6,21 @@
 #include <stdlib.h>
 
 /* CHECK(condition): says where, and ends the program with 1. */
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);   \
-            exit(1);                                                                  \
-        }                                                                             \
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 static void (*tests_of_this_file[64])(void);
 static unsigned test_count;
 
 /* TEST(name) { ... }: run_tests() runs those of the file, in their order in it. */
-#define TEST(name)                                                                                                  \
-    static void name(void);                                                                                         \
-    __attribute__((constructor)) static void add_##name(void) { tests_of_this_file[test_count++] = name; }          \
+#define TEST(name)                                                                                           \
+    static void name(void);                                                                                  \
+    __attribute__((constructor)) static void add_##name(void) { tests_of_this_file[test_count++] = name; }   \
     static void name(void)
 
 /* 0: what main answers. */

@@ -18,7 +18,7 @@ import os as _os
 
 TYPE_CHECKING = False  # typing is not loaded for it: every watched interpreter imports this
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, MutableMapping
     from typing import Any
 
     from loopcanary.engine.canary import Canary
@@ -29,6 +29,7 @@ __all__ = [
     "expect",
     "install",
     "list_tracers",
+    "no_stall",
     "on_frame",
     "on_issue",
     "on_tracer",
@@ -55,12 +56,13 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
     """Starts to watch this process.
 
     Loops that already run and loops made later are watched. Unless `follow_children` is off, so are child
-    processes, which get the settings by LOOPCANARY variables in os.environ. Any thread may call it.
+    processes, which get the settings by LOOPCANARY variables in os.environ, and a folder first on their
+    PYTHONPATH that starts loopcanary. Any thread may call it.
 
     Args:
-        settings: by the names of docs/settings.md, such as `threshold="100ms"`, `store=".loopcanary"`,
-            `concern=["app"]`. Others come from the environment, loopcanary.toml or pyproject.toml, and the
-            defaults.
+        settings: by the names of docs/reference/settings.md, such as `threshold="100ms"`,
+            `store=".loopcanary"`, `concern=["app"]`. Others come from the environment, loopcanary.toml or
+            pyproject.toml, and the defaults.
 
     Returns:
         The canary of this process, the same one if it is watched already. None with LOOPCANARY=0 in the
@@ -104,18 +106,23 @@ def _feeds_manager(canary: Canary) -> bool:
     """Whether a service manager waits for signs of life of this very process."""
     if not canary.config.sd_watchdog:
         return False
-    from loopcanary.engine.service_manager import feed_wanted
+    from loopcanary.engine.recorder import feed_wanted
 
     return feed_wanted(_os.environ) is not None
 
 
-def uninstall() -> None:
-    """Stops watching: stores the last stalls, undoes every patch, ends the threads. Idempotent."""
+def uninstall() -> tuple[str, ...]:
+    """Stops watching: stores the last stalls, undoes every patch, ends the threads. Idempotent.
+
+    Returns:
+        What is still in place (docs/reference/patches.md): what other tools have patched over since, and
+        hooks that cannot be taken back. Empty where nothing was watched.
+    """
     global _canary
     with _lock:
         canary, _canary = _canary, None
         if canary is None:
-            return
+            return ()
         canary.stop()
         for name, value in _variables.items():
             if value is None:
@@ -123,6 +130,20 @@ def uninstall() -> None:
             else:
                 _os.environ[name] = value
         _variables.clear()
+        _lead_children(_os.environ, to_us=False)
+        from loopcanary.patches import left
+
+        return left()
+
+
+def load_ipython_extension(shell: Any) -> None:  # noqa: ARG001 - as IPython calls it
+    """`%load_ext loopcanary`: watches the kernel, and prints below a cell what stalled in it."""
+    install(console="on")
+
+
+def unload_ipython_extension(shell: Any) -> None:  # noqa: ARG001 - as IPython calls it
+    """`%unload_ext loopcanary`."""
+    uninstall()
 
 
 def _tell_children(canary: Canary) -> None:
@@ -133,13 +154,27 @@ def _tell_children(canary: Canary) -> None:
     told = settings_as_environment(canary.config)
     if canary.config.follow_children:
         told["LOOPCANARY"] = "1"
+        _lead_children(_os.environ, to_us=True)
     else:
         told["LOOPCANARY_ROOT_PID"] = str(_os.getpid())
-    if canary.config.console and STDERR not in _os.environ:
+    if canary.config.console == "on" and STDERR not in _os.environ:
         told[STDERR] = own_stderr()
     for name, value in told.items():
         _variables[name] = _os.environ.get(name)
         _os.environ[name] = value
+
+
+def _lead_children(environ: MutableMapping[str, str], *, to_us: bool) -> None:
+    """Puts the folder of our sitecustomize first on PYTHONPATH, or takes it off. Frozen programs lack it."""
+    folder = _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "_bootstrap")
+    before = environ.get("PYTHONPATH")
+    path = [each for each in before.split(_os.pathsep) if each != folder] if before else []
+    if to_us and _os.path.isdir(folder):
+        path.insert(0, folder)
+    if path:
+        environ["PYTHONPATH"] = _os.pathsep.join(path)
+    elif before:
+        del environ["PYTHONPATH"]
 
 
 def _is_child() -> bool:
@@ -167,6 +202,9 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
         interceptor: gets the issue; returns it, a changed one (dataclasses.replace), or None to drop it.
             Called on the drain thread. One that raises is switched off, and logged once.
 
+    From then on the program judges its stalls itself, in place of a keeper (docs/how-to/keeper.md): a thread
+    loads what that takes, at once.
+
     Returns:
         The interceptor.
     """
@@ -175,7 +213,9 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
     REGISTRY.add_interceptor(interceptor)
     canary = _canary
     if canary is not None and canary.kept is not None:
-        canary.boundary.call("keeper", canary.kept.judge, keep=True)
+        from loopcanary.assembly.kept import sees_stalls
+
+        canary.take_over(sees_stalls("on_issue"))
     return interceptor
 
 
@@ -243,7 +283,7 @@ def _step_tracers(step: str, names: tuple[str, ...]) -> dict[str, str]:
     if canary is None:
         return dict.fromkeys(names, "nothing is watched")
     from loopcanary.assembly.tracing.steps import make_step
-    from loopcanary.model.figures.tracers import TracerStep
+    from loopcanary.model.tracer_states import TracerStep
 
     return make_step(canary, TracerStep(step), names)
 
@@ -284,4 +324,8 @@ def __getattr__(name: str) -> Any:
         if _when_used is not None:
             _when_used()
         return getattr(scopes, name)
+    if name == "no_stall":
+        from importlib import import_module
+
+        return import_module("loopcanary.pytesting.block").no_stall  # which imports this module
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

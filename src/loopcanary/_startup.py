@@ -1,10 +1,9 @@
 """Watches an unchanged program: LOOPCANARY=1 in its environment.
 
-`loopcanary.pth`, at the root of site-packages, calls `start` while the interpreter sets itself up, before
-the program's first line. It also runs in every child that inherits the environment. Where no `.pth` file
-is read, as with a checkout on PYTHONPATH, a `sitecustomize` may call `start` as well: only the first call
-in a process counts. `-E` and `-I` mean "ignore the environment", and so does the `.pth` file then; `-S`
-reads none.
+`start` is called while the interpreter sets itself up, before the program's first line: by the
+`sitecustomize` in `_bootstrap`, whose folder `loopcanary run` and every watched program put on the PYTHONPATH
+of their children, and by the `.pth` file of the distribution loopcanary-auto. Only the first call in a
+process counts. `-E` and `-I` mean "ignore the environment": neither calls then. `-S` reads neither.
 
 Some processes are tools around the program and not the program: installers, loopcanary's own commands
 and multiprocessing's resource tracker. They are left alone. A worker of multiprocessing (spawn, forkserver)
@@ -84,7 +83,10 @@ def begin_now() -> None:
 def _begin() -> None:
     try:
         loopcanary.install(_from_startup=True)
-    except Exception as error:  # noqa: BLE001 - the program must start whatever happens here
+    except Exception as error:  # the program must start whatever happens here
+        whose = sys.modules.get("loopcanary.whose_exception")  # not loaded: nothing of ours was
+        if whose is not None and whose.is_of_handler(error):
+            raise
         asked_for = os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
         if asked_for or os.environ.get("LOOPCANARY_DEBUG"):
             _say(f"loopcanary: not started: {type(error).__name__}: {error}")

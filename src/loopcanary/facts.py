@@ -8,8 +8,11 @@ configuration only. Arguments of the program are never read into a fact.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
+
+from loopcanary.whose_exception import ours, ours_of
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -23,8 +26,12 @@ _PTH_FILES_MAX = 256
 _INSTALLED = ("site-packages", "dist-packages")
 _IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy", "graalpy": "GraalPy"}
 _CGROUP_LEVELS_MAX = 64
+LINKS_MAX = 40
+"""As the kernel's MAXSYMLINKS."""
 _SPARE_DESCRIPTORS = 16
 """As in native/core/host/kept_file.c."""
+OWN_CODE = "own_code"
+"""Key of the facts: what of the program's own sees its stalls; None: nothing does."""
 _UNLIMITED_BYTES = 1 << 60
 """cgroup v1 writes "no limit" as the largest multiple of a page below 2^63."""
 
@@ -40,12 +47,13 @@ def session_facts(config: Config, *, engine: str = "", command: str | None = Non
     command = command or _or(program, "")
     memory_limit_bytes, cpu_limit = _or(cgroup_limits, (None, None))
     seconds, ns = divmod(now_wall_ns, 1_000_000_000)
+    system, host, release, _, machine = _or(_uname, ("",) * 5)
     return {
         "id": session_id(now_wall_ns, pid, os.urandom(2)),
         "name": config.name or _or(lambda: program_name(command), ""),
         "pid": pid,
         "parent_pid": _or(os.getppid, 0),
-        "host": _or(_host, ""),
+        "host": host,
         "python": _or(_python, ""),
         "engine": engine,
         "started_at": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{ns:09}Z",
@@ -53,17 +61,22 @@ def session_facts(config: Config, *, engine: str = "", command: str | None = Non
         "end": "running",
         "threshold_ms": config.threshold_ns / 1_000_000,
         "version": config.version,
-        "qualifier": config.qualifier,
-        "user": config.user,
-        "network": config.network,
+        "labels": dict(config.labels),
         "command": command,
-        "machine": _or(_machine, ""),
-        "system": _or(_system, ""),
+        "machine": machine,
+        "system": f"{system} {release}".strip(),
         "cores": _or(_cores, 0),
         "memory_bytes": _or(_memory_bytes, 0),
         "memory_limit_bytes": memory_limit_bytes,
         "cpu_limit": cpu_limit,
+        "pid_namespace": pid_namespace(),
     }
+
+
+def pid_namespace() -> int:
+    """The inode of this process's PID namespace; 0 on systems without such namespaces."""
+    found: int = _or(lambda: os.stat("/proc/self/ns/pid").st_ino, 0)
+    return found
 
 
 def session_id(wall_ns: int, pid: int, salt: bytes) -> str:
@@ -146,7 +159,7 @@ def is_short_of_descriptors() -> bool:
     program gets as many as without us. False where the system does not say (Linux before 6.2)."""
     try:
         taken, allowed = os.stat("/proc/self/fd").st_size, os.sysconf("SC_OPEN_MAX")
-    except (AttributeError, OSError, ValueError):
+    except ours_of(AttributeError, OSError, ValueError):
         return False
     return taken > 0 and 0 <= allowed < taken + min(_SPARE_DESCRIPTORS, allowed // 8)
 
@@ -202,28 +215,14 @@ def _core_limits(folder: str) -> Iterable[float]:
                 yield int(quota) / int(period)
 
 
-def _host() -> str:
+def _uname() -> Sequence[str]:
+    """System, host, release, version and machine."""
     if hasattr(os, "uname"):
-        return os.uname().nodename
+        return os.uname()
     import platform  # only where the cheaper source is missing
 
-    return platform.node()
-
-
-def _machine() -> str:
-    if hasattr(os, "uname"):
-        return os.uname().machine
-    import platform
-
-    return platform.machine()
-
-
-def _system() -> str:
-    if hasattr(os, "uname"):
-        return f"{os.uname().sysname} {os.uname().release}"
-    import platform
-
-    return f"{platform.system()} {platform.release()}"
+    name = platform.uname()
+    return name.system, name.node, name.release, name.version, name.machine
 
 
 def _python() -> str:
@@ -249,7 +248,7 @@ def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
-    except OSError:
+    except ours_of(OSError):
         return ""
 
 
@@ -257,7 +256,7 @@ def _or(read: Callable[[], Any], empty: Any) -> Any:
     """The fact, or `empty` where it cannot be had."""
     try:
         return read()
-    except Exception:  # noqa: BLE001 - a fact is worth less than the program that is watched
+    except ours():  # a fact that cannot be had must not stop the program
         return empty
 
 
@@ -277,14 +276,19 @@ def code_paths() -> dict[str, list[str] | str]:
         "editable": _folders(_editable_folders(installed)),
         "ours": _folders([os.path.dirname(__file__)]),
         "roots": _folders(entry or os.curdir for entry in sys.path),
-        "working": _working_folder(),
+        "working": working_folder(),
         "main": _main_file(),
     }
 
 
+def library_folders() -> list[str]:
+    """Folders of the standard library, of packages, and ours: absolute paths."""
+    return _folders([*_stdlib_folders(), *_site_folders(), os.path.dirname(__file__)])
+
+
 def code_origin() -> tuple[object, ...]:
     """What `code_paths` is made of, as far as it changes while a program begins."""
-    return (*sys.path, _working_folder(), _main_file())
+    return (*sys.path, working_folder(), _main_file())
 
 
 _resolved: dict[str, str] = {}
@@ -318,7 +322,7 @@ def _site_folders() -> list[str]:
     try:
         folders += site.getsitepackages()
         folders.append(site.getusersitepackages())
-    except (AttributeError, OSError, TypeError):
+    except ours_of(AttributeError, OSError, TypeError):
         pass  # an old virtualenv ships a `site` without these; sys.path names them, too
     # Debian's python adds dist-packages folders that only sys.path knows.
     folders += [entry for entry in sys.path if os.path.basename(str(entry)) in _INSTALLED]
@@ -336,7 +340,7 @@ def _editable_folders(installed: list[str]) -> list[str]:
     for folder in installed:
         try:
             files = sorted(name for name in os.listdir(folder) if name.endswith(".pth"))[:_PTH_FILES_MAX]
-        except OSError:
+        except ours_of(OSError):
             continue
         for file in files:
             found += _pth_entries(folder, file)
@@ -348,7 +352,7 @@ def _pth_entries(folder: str, file: str) -> list[str]:
     try:
         with open(os.path.join(folder, file), "rb") as opened:
             text = opened.read(_PTH_BYTES_MAX).decode("utf-8", "replace")
-    except OSError:
+    except ours_of(OSError):
         return []
     # site.addpackage: `import` lines are code, `#` lines are comments, all others are folders.
     lines = [line.strip() for line in text.splitlines()]
@@ -357,10 +361,77 @@ def _pth_entries(folder: str, file: str) -> list[str]:
     return [entry for entry in folders if os.path.isdir(entry)]
 
 
-def _working_folder() -> str:
+def is_ours(path: str) -> bool:
+    """Whether no other user can change where the path leads: root owns it, all folders above it, and all that
+    links on the way lead through. Always True for other users than root, who risk no more than their own
+    rights, and outside of Linux."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return True
+    above, here, names, links = "", "", steps(os.path.abspath(path)), 0
+    try:
+        if os.lstat("/").st_uid:
+            return False
+        while names:
+            above, here = here, f"{here}/{names.pop()}"
+            facts = os.lstat(here)
+            target = link_target(here, facts)
+            links += target is not None
+            if facts.st_uid or links > LINKS_MAX or (target is None and os.stat(here).st_uid):
+                return False
+            if target is not None:
+                names += steps(target)
+                here = "" if target.startswith("/") else above
+    except ours_of(FileNotFoundError, NotADirectoryError):
+        return True  # nothing is there yet
+    except ours_of(PermissionError):
+        # A folder of root's that it may not enter; else what another user has mounted.
+        return not os.access(above or "/", os.X_OK)
+    except ours_of(OSError):
+        return False
+    return True
+
+
+def steps(path: str) -> list[str]:
+    """The names in a path, the last first."""
+    return [name for name in reversed(path.split("/")) if name]
+
+
+def link_target(name: str, facts: os.stat_result, folder: int | None = None) -> str | None:
+    """The path by which a link leads; None where it is not a link, or one of /proc, which lead without a
+    path.
+
+    `facts`: what lstat says of it. `folder`: a descriptor of the one it is in."""
+    if not stat.S_ISLNK(facts.st_mode):
+        return None
+    try:
+        if facts.st_dev == os.lstat("/proc/self").st_dev:
+            return None
+    except ours_of(OSError):
+        pass  # no /proc
+    return os.readlink(name, dir_fd=folder)
+
+
+def is_mine(facts: os.stat_result) -> bool:
+    """Whether this user or root owns it. True where files have no owners."""
+    return not hasattr(os, "geteuid") or facts.st_uid in (0, os.geteuid())
+
+
+def is_anothers(folder: str) -> bool:
+    """Whether a folder or a link is there that another user has made, who could read and change what is
+    stored in it. For root `is_ours` says more."""
+    try:
+        return not is_mine(os.lstat(folder)) or (
+            os.name == "posix" and os.stat(folder).st_uid != os.geteuid()
+        )
+    except ours_of(OSError):
+        return False
+
+
+def working_folder() -> str:
+    """The working folder, absolute; empty where there is none."""
     try:
         return os.getcwd()
-    except OSError:
+    except ours_of(OSError):
         return ""  # it was removed under the process
 
 

@@ -2,7 +2,7 @@
 
 A registration is a group, a name, and an object or where that is: `module:object`, loaded when it is needed.
 Built-in ones are the table of `built_in`. A third party's are entry points of the same groups; the program's
-own come by `REGISTRY.add`. What the object of a group is: docs/plugins.md.
+own come by `REGISTRY.add`. What the object of a group is: docs/how-to/plugins.md.
 
 Read at the start of every watched interpreter: it loads next to nothing.
 """
@@ -18,6 +18,8 @@ from loopcanary.built_in import (
     EXPORTERS,
     GROUPS,
     IMPORTERS,
+    IN_PROGRAMS,
+    IN_TOOLS,
     INTEGRATIONS,
     INTERCEPTORS,
     KINDS,
@@ -25,10 +27,10 @@ from loopcanary.built_in import (
     REMEDIES,
     REPORTERS,
     TRACERS,
-    Kind,
     Library,
     LoopKind,
 )
+from loopcanary.whose_exception import ours, ours_of
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary.model import ShownFrame
-    from loopcanary.model.figures.tracers import TracerState
+    from loopcanary.model.tracer_states import TracerState
     from loopcanary.protocols.plugins import Interceptor
 
 __all__ = [
@@ -53,24 +55,17 @@ __all__ = [
     "REPORTERS",
     "TRACERS",
     "FrameListener",
-    "Kind",
     "Library",
     "LoopKind",
     "Registration",
     "Registry",
     "awaited",
-    "called",
-    "issue_kind",
     "load",
-    "said_of",
 ]
 _METADATA = "-info"
 """What the names of the folders end with that packages leave beside them: PyPA's entry points specification,
 and the older `.egg-info` and `EGG-INFO`."""
 
-
-_PREFIX = b"[loopcanary."
-"""What the names of all our groups begin with, as a file of entry points has them."""
 _ENTRY_POINTS_BYTES_MAX = 1 << 20
 
 
@@ -110,7 +105,7 @@ def load(target: str) -> Any:
     return found
 
 
-_TYPES: dict[str, type] = {LOOPS: LoopKind, INTEGRATIONS: Library, KINDS: Kind, REMEDIES: tuple}
+_TYPES: dict[str, type] = {LOOPS: LoopKind, INTEGRATIONS: Library, KINDS: type, REMEDIES: tuple}
 """What the engine reads by itself, without a net."""
 
 
@@ -134,7 +129,7 @@ class FrameListener:
 
 
 class Registry:
-    """What is registered in this process. Under the GIL."""
+    """The parts that are registered in this process. Methods are called with the GIL."""
 
     def __init__(self) -> None:
         self.interceptors: list[Interceptor] = []
@@ -144,15 +139,20 @@ class Registry:
         self.tracer_listeners: list[Callable[[str, TracerState], object]] = []
         """Live."""
         self.failed: Callable[[str, Exception], object] = _ignore
-        """What a running engine, and nothing else, wants to know: a part and its error."""
+        """Called with a part and its error. A running engine sets it; without one, nothing happens."""
+        self.imports: Callable[[str, Callable[[], Any]], Any] = lambda _, load: load()
+        """Calls what imports a third party's module, for a part: a running engine bounds it in time."""
+        self._hanging: set[str] = set()
+        """Modules whose import did not come back: it is not waited for again, nor in a forked child."""
         self._own: dict[tuple[str, str], Registration] = {}
-        self._installed: tuple[tuple[object, ...], list[Registration]] | None = None
+        self._installed: dict[tuple[str, ...], tuple[tuple[object, ...], list[Registration]]] = {}
+        """The path, and what was found there, of groups that are looked for together."""
 
     def add(self, group: str, name: str, target: object) -> None:
         """Registers something, in place of another of that name. In force from the next start of the engine.
 
         Args:
-            group: Such as `loopcanary.reporters` (docs/plugins.md).
+            group: Such as `loopcanary_tools.reporters` (docs/how-to/plugins.md).
             name: Its name in the group.
             target: The object, or `module:object`, which is loaded when it is wanted.
         """
@@ -162,11 +162,14 @@ class Registry:
         """All of a group by name: built-in ones in their order, third parties', the program's own."""
         rows = BUILT_IN.get(group, {})
         found = {name: Registration(group, name, target, is_built_in=True) for name, target in rows.items()}
-        for one in self.installed():
-            if one.group == group:
-                found.setdefault(one.name, one)
-        found |= {one.name: one for one in self._own.values() if one.group == group}
+        for one in self.installed(group):
+            found.setdefault(one.name, one)
+        found |= {one.name: one for one in self.own(group)}
         return list(found.values())
+
+    def own(self, group: str) -> list[Registration]:
+        """The program's own of a group."""
+        return [one for one in self._own.values() if one.group == group]
 
     def loaded(self, group: str) -> list[tuple[Registration, Any]]:
         """All of a group with their objects; `failed` is called for those that cannot be loaded."""
@@ -178,36 +181,43 @@ class Registry:
         return [pair for one in self.of(group) if one.name not in names for pair in self._loaded(one)]
 
     def _loaded(self, one: Registration) -> Iterator[tuple[Registration, Any]]:
+        part, module = f"plugin {one.name}", str(one.target).partition(":")[0]
+        is_at_once = one.is_built_in or not isinstance(one.target, str)
+        if module in self._hanging:
+            return
         try:
-            yield one, one.load()
-        except Exception as error:
+            yield one, one.load() if is_at_once else self.imports(part, one.load)
+        except ours() as error:
             if one.is_built_in:
                 raise
-            self.failed(f"plugin {one.name}", error)
+            if isinstance(error, TimeoutError):
+                self._hanging.add(module)
+            self.failed(part, error)
 
     def find(self, group: str, name: str) -> Registration | None:
         return next((one for one in self.of(group) if one.name == name), None)
 
-    def installed(self) -> list[Registration]:
-        """Third parties', of all groups; none where LOOPCANARY_PLUGINS=0. Looked up anew only where the
-        path has changed."""
+    def installed(self, group: str) -> list[Registration]:
+        """Third parties' of a group; none where LOOPCANARY_PLUGINS=0. Looked up anew only where the path has
+        changed."""
         path: tuple[object, ...] = tuple(sys.path)
-        if self._installed is None or self._installed[0] != path:
-            self._installed = path, list(_installed(path))
-        return self._installed[1]
+        groups = IN_PROGRAMS if group in IN_PROGRAMS else IN_TOOLS
+        if groups not in self._installed or self._installed[groups][0] != path:
+            self._installed[groups] = path, list(_installed(path, groups))
+        return [one for one in self._installed[groups][1] if one.group == group]
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
-        """Registers once; the same object again is no error."""
+        """Registers once; the same object again is not an error."""
         if interceptor not in self.interceptors:
             self.interceptors.append(interceptor)
 
     def add_tracer_listener(self, listener: Callable[[str, TracerState], object]) -> None:
-        """Registers once; the same function again is no error."""
+        """Registers once; the same function again is not an error."""
         if listener not in self.tracer_listeners:
             self.tracer_listeners.append(listener)
 
     def add_frame_listener(self, listener: FrameListener) -> None:
-        """Registers once; the same function again is no error."""
+        """Registers once; the same function again is not an error."""
         if listener not in self.frame_listeners:
             self.frame_listeners.append(listener)
 
@@ -217,25 +227,6 @@ def _ignore(part: str, error: Exception) -> None:
 
 
 REGISTRY = Registry()
-
-
-def issue_kind(name: str) -> Kind:
-    """What is registered about the kind of this name; of an unknown one no more than its name. Raises what
-    loading a third party's raises."""
-    found = REGISTRY.find(KINDS, name)
-    kind: Kind = Kind(None, words=name.replace("-", " ")) if found is None else found.load()
-    return kind
-
-
-def said_of(issue: Any, what: str, *more: Any) -> Any:
-    """What a function of an issue's kind, such as its `figures`, gives for it; None: the kind has none."""
-    function = called(getattr(issue_kind(issue.kind.value), what))
-    return None if function is None else function(issue, *more)
-
-
-def called(target: Any) -> Any:
-    """A function that a registration names or is; None: there is none."""
-    return load(target) if isinstance(target, str) else target
 
 
 def awaited() -> tuple[str, ...]:
@@ -248,50 +239,53 @@ def awaited() -> tuple[str, ...]:
     )
 
 
-def _installed(path: Sequence[object]) -> Iterator[Registration]:
-    if os.environ.get("LOOPCANARY_PLUGINS") == "0" or not _may_be_there(path):
+def _installed(path: Sequence[object], groups: Sequence[str]) -> Iterator[Registration]:
+    # As a file of entry points has the beginning of their names.
+    prefix = f"[{groups[0].partition('.')[0]}.".encode()
+    if os.environ.get("LOOPCANARY_PLUGINS") == "0" or not _may_be_there(path, prefix):
         return
     from importlib.metadata import entry_points
 
-    for group in GROUPS:
+    for group in groups:
         for point in entry_points(group=group):
             origin = "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
             yield Registration(group, point.name, point.value, origin=origin)
 
 
-def _may_be_there(path: Sequence[object]) -> bool:
+def _may_be_there(path: Sequence[object], prefix: bytes) -> bool:
     """Whether an installed package may have an entry point for us. importlib.metadata knows for sure, but
     brings forty modules and two megabytes into the program, and most have no such package."""
-    own = sys.modules["_frozen_importlib_external"].PathFinder
-    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not own):
+    # Also of the finder of engine.import_path.
+    own = sys.modules["_frozen_importlib_external"].PathFinder.find_distributions
+    if any(getattr(finder, "find_distributions", own) is not own for finder in sys.meta_path):
         return True
-    return any(_has_ours(folder or os.curdir) for folder in path if isinstance(folder, str))
+    return any(_has_ours(folder or os.curdir, prefix) for folder in path if isinstance(folder, str))
 
 
-def _has_ours(folder: str) -> bool:
+def _has_ours(folder: str, prefix: bytes) -> bool:
     try:
         names = os.listdir(folder)
     except NotADirectoryError:
         return True  # an archive: not read here
-    except (OSError, ValueError):
+    except ours_of(OSError, ValueError):
         return False
     return any(
-        _speaks_of_us(f"{folder}/{name}/entry_points.txt")
+        _speaks_of_us(f"{folder}/{name}/entry_points.txt", prefix)
         for name in names
         if name.lower().endswith(_METADATA)
     )
 
 
-def _speaks_of_us(file: str) -> bool:
+def _speaks_of_us(file: str, prefix: bytes) -> bool:
     try:
         # Some hundred files a start: io's own take three times as long.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    except OSError:
+    except ours_of(OSError):
         return False
     try:
         content = os.read(descriptor, _ENTRY_POINTS_BYTES_MAX)
-    except OSError:
+    except ours_of(OSError):
         return False
     finally:
         os.close(descriptor)
-    return _PREFIX in content
+    return prefix in content

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from loopcanary import registry
 from loopcanary.document.makers import facts, line, name, part
 from loopcanary.document.parts import Block, Facts
 from loopcanary.model import IssueKind
-from loopcanary.model.issues.reported import ReportedFacts
+from loopcanary.model.issues.facts import ReportedFacts
+from loopcanary.protocols.kinds import Kind
 from loopcanary.protocols.plugins import TracerPort
 
 MS = 1_000_000
@@ -33,31 +33,24 @@ class LockWait(ReportedFacts):
         return (self.lock, *self.holders)
 
 
-def evidence(issue: LockWait) -> Iterator[str]:
-    yield f"waited {issue.waited_ns // MS} ms for {issue.lock}"
+class LockWaitKind(Kind[LockWait]):
+    """What people read of it, and what is the same for the same bug."""
 
+    issue_class = LockWait
+    words = "lock wait"
+    list_words = "lock waits"
 
-def figures(issue: LockWait) -> Facts:
-    return facts(("lock", name(issue.lock)), ("waited", f"{issue.waited_ns // MS} ms"))
+    def evidence(self, issue: LockWait) -> Iterator[str]:
+        yield f"waited {issue.waited_ns // MS} ms for {issue.lock}"
 
+    def figures(self, issue: LockWait) -> Facts:
+        return facts(("lock", name(issue.lock)), ("waited", f"{issue.waited_ns // MS} ms"))
 
-def parts(issue: LockWait) -> tuple[Block, ...]:
-    return part("held by", [line(name(one)) for one in issue.holders])
+    def parts(self, issue: LockWait) -> tuple[Block, ...]:
+        return part("held by", [line(name(one)) for one in issue.holders])
 
-
-def identity(issue: LockWait) -> tuple[str, ...]:
-    return (f"lock={issue.lock}",)
-
-
-KIND = registry.Kind(
-    LockWait,
-    words="lock wait",
-    list_words="lock waits",
-    evidence=evidence,
-    figures=figures,
-    parts=parts,
-    identity=identity,
-)
+    def identity(self, issue: LockWait) -> tuple[str, ...]:
+        return (f"lock={issue.lock}",)
 
 
 class LockTracer:

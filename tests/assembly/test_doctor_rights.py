@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.store.samples import session
+from tests.building.stalls import session
 
 from loopcanary.assembly.doctor import rights
 from loopcanary.assembly.doctor.rights import rights_facts
@@ -58,9 +58,9 @@ def test_enough_descriptors_are_no_row(rows, monkeypatch):
     assert "descriptors" not in rows()
 
 
-@pytest.mark.parametrize(("left_mb", "status"), [(63, "problem"), (64, None), (None, None)])
-def test_little_address_space_is_named(rows, monkeypatch, left_mb, status):
-    monkeypatch.setattr(rights, "address_space_left_mb", lambda: left_mb)
+@pytest.mark.parametrize(("spare", "status"), [(0, "problem"), (1, None)])
+def test_little_address_space_is_named(rows, monkeypatch, spare, status):
+    monkeypatch.setattr(rights, "spare_address_space", lambda: spare)
     assert rows().get("address space", (None,))[0] == status
 
 

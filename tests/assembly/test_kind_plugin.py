@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.assembly.lock_waits import KIND, LockWait
+from tests.assembly.lock_waits import LockWait, LockWaitKind
+from tests.building.issues import JANK
+from tests.building.stalls import BEGAN, MS, SESSION, STALL, S
 from tests.bundles.samples import NOW
 from tests.notifications.test_words import told
+from tests.report.schema_check import Place, problems
+from tests.report.test_report import SCHEMA
 from tests.reporters.test_console import Screen
-from tests.store.samples import BEGAN, JANK, MS, SESSION, STALL, S
 from tests.ui.conftest import client_of, let_in
 
 from loopcanary import registry
 from loopcanary.assembly.explanations import why_grouped
-from loopcanary.bundles import read_bundle
+from loopcanary.bundles.reading import read_bundle
 from loopcanary.cli import main
 from loopcanary.document.parts import Piece
-from loopcanary.model import Cause
+from loopcanary.model import Cause, Stall
+from loopcanary.model.issues.facts import UnknownIssue
 from loopcanary.model.search import OTHERS, IssueQuery
+from loopcanary.reporters.blocks import IN_FULL
 from loopcanary.reporters.console import ConsoleReporter
 from loopcanary.store import Retention, Store
-from loopcanary.wire import issue_from_wire, to_wire
+from loopcanary.wire import Json, from_wire, to_wire
 
 WAIT = LockWait(
     id="s1-lock-wait-1",
@@ -50,7 +55,7 @@ WAIT = LockWait(
 @pytest.fixture(autouse=True)
 def _plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.REGISTRY, "_own", {})
-    registry.REGISTRY.add(registry.KINDS, "lock-wait", KIND)
+    registry.REGISTRY.add(registry.KINDS, "lock-wait", LockWaitKind)
 
 
 @pytest.fixture
@@ -100,7 +105,16 @@ def test_reports_of_every_form_have_it(capsys: pytest.CaptureFixture[str]):
     assert WAIT.title in said(capsys, "report", "--format", "html")
 
 
-@pytest.mark.parametrize("form", ["github", "sarif", "gitlab", "junit"])
+@pytest.mark.usefixtures("store")
+def test_its_report_fits_the_schema_and_none_of_ours(capsys: pytest.CaptureFixture[str]):
+    document = json.loads(said(capsys, "report", "--format", "json"))
+    assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
+    jank, wait = sorted(document["issues"], key=lambda one: one["kind"])
+    for broken in ({**wait, "kind": "jank"}, {**wait, "pid": "1"}, {**jank, "frames": None}, {"kind": "new"}):
+        assert list(problems({**document, "issues": [broken]}, SCHEMA, Place(SCHEMA)))
+
+
+@pytest.mark.parametrize("form", ["github", "sarif", "junit"])
 def test_ci_systems_get_it_with_its_line(
     store: Store, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ):
@@ -165,7 +179,7 @@ def test_its_kind_is_a_setting(folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert load(store=folder).notify_kinds == ("lock-wait",)
 
 
-NOT_SHOWN = "1 issue of kind lock-wait is not shown: its plugin is not installed"
+NOT_SHOWN = "1 issue of kind lock-wait is not shown: no installed plugin reads it"
 
 
 @pytest.fixture
@@ -178,7 +192,6 @@ def unplugged(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_without_the_plugin_others_are_still_read(unplugged: Store):
     assert unplugged.reader.totals(OTHERS).issues == 1
     assert unplugged.maintenance.unreadable() == [NOT_SHOWN]
-    assert [one for _, one in unplugged.arrivals.after(0, 9)][-1] is None
     unplugged.put_issue(replace(JANK, id="s1-jank-2"))
     assert len(unplugged.reader.issues(IssueQuery(kind=JANK.kind))) == 2
     for found in (unplugged.reader.issues(OTHERS), list(unplugged.reader.each(OTHERS))):
@@ -196,8 +209,13 @@ def test_reports_say_what_they_cannot_show(form: str, capsys: pytest.CaptureFixt
     assert err == f"loopcanary: {NOT_SHOWN}\n"
 
 
-def test_a_plugin_that_fails_hides_nothing_else(unplugged: Store):
-    registry.REGISTRY.add(registry.KINDS, "lock-wait", "loopcanary_nowhere:KIND")
+@pytest.mark.parametrize(
+    "target",
+    ["loopcanary_nowhere:Kind", LockWaitKind(), LockWait],
+    ids=["that is not there", "an object", "another class"],
+)
+def test_a_plugin_that_fails_hides_nothing_else(unplugged: Store, target: object):
+    registry.REGISTRY.add(registry.KINDS, "lock-wait", target)
     assert [one.kind for one in unplugged.reader.issues(OTHERS)] == [JANK.kind]
     assert unplugged.maintenance.unreadable() == [
         "1 issue of kind lock-wait is not shown: its plugin cannot be loaded"
@@ -228,23 +246,62 @@ def test_pages_without_the_plugin_list_the_others(unplugged: Store):
     assert WAIT.title not in answer.text
 
 
-IN_FULL = registry.Kind(
-    LockWait,
-    words="lock wait",
-    noun="wait",
-    lead=lambda issue: Piece(f"a wait of {issue.waited_ns // MS} ms"),
-    notice=lambda issue: (f"waited for {issue.lock}", "a lock"),
-    in_full=lambda issue, *_: f"{issue.lock} was held\n",
-    grouped=lambda issue: (f"of={issue.lock}",),
-    packed=lambda issue: {**to_wire(issue), "lock": issue.lock[::-1]},
-    unpacked=lambda packed: issue_from_wire({**packed, "lock": packed["lock"][::-1]}),
+LOCK_ORDER = UnknownIssue(
+    id="s1-lock-order-1",
+    session=SESSION.id,
+    pid=SESSION.pid,
+    fingerprint="lock-order:0123456789ab",
+    title="2 locks are acquired in both orders: Lock 'Bank.accounts', Lock 'Bank.ledger'",
+    thread="teller",
+    loop="thread",
+    scene=None,
+    began_wall_ns=BEGAN + 61 * S,
+    duration_ns=0,
+    record={"kind": "lock-order", "id": "s1-lock-order-1", "orders": [{"thread": "teller"}]},
 )
+"""Of a kind that loopcanary had."""
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "html"])
+def test_stored_issues_of_a_kind_that_was_taken_out_are_counted(
+    store: Store, form: str, capsys: pytest.CaptureFixture[str]
+):
+    store.put_issue(LOCK_ORDER)
+    assert main(["report", "--store", "store", "--format", form]) == 0
+    out, err = capsys.readouterr()
+    assert (STALL.fingerprint in out or STALL.title in out, LOCK_ORDER.title in out) == (True, False)
+    assert err == "loopcanary: 1 issue of kind lock-order is not shown: no installed plugin reads it\n"
+    page = let_in(client_of(store)).get("/groups?kind=other")
+    assert (page.status_code, JANK.title in page.text) == (200, True)
+
+
+class EveryWord(LockWaitKind):
+    """With every word that a stall has."""
+
+    noun = "wait"
+
+    def lead(self, issue: LockWait) -> Piece:
+        return Piece(f"a wait of {issue.waited_ns // MS} ms")
+
+    def notice(self, issue: LockWait) -> tuple[str, str]:
+        return f"waited for {issue.lock}", "a lock"
+
+    def grouped(self, issue: LockWait, stalls: Sequence[Stall]) -> tuple[str, ...]:
+        del stalls
+        return (f"of={issue.lock}",)
+
+    def packed(self, issue: LockWait) -> Json:
+        return {**to_wire(issue), "lock": issue.lock[::-1]}
+
+    def unpacked(self, document: Json) -> LockWait:
+        return from_wire(LockWait, {**document, "lock": document["lock"][::-1]})
 
 
 @pytest.fixture
 def in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.REGISTRY, "_own", {})
-    registry.REGISTRY.add(registry.KINDS, "lock-wait", IN_FULL)
+    registry.REGISTRY.add(registry.KINDS, "lock-wait", EveryWord)
+    monkeypatch.setitem(IN_FULL, "lock-wait", lambda issue, *_: f"{issue.lock} was held\n")
 
 
 @pytest.mark.usefixtures("in_full")

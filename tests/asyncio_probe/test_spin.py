@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.program.watching import Watched
 
-from loopcanary.probes.asyncio.spin import SPIN_NS, SpinWatch
+from loopcanary.probes.asyncio import SPIN_NS, SpinWatch
 
 MS = 1_000_000
 
@@ -41,14 +41,24 @@ def test_the_same_callback_for_a_second_is_a_spin():
     assert (name, begin, end, turns) == ("poll", 0, SPIN_NS + 100 * MS, 11 * 256)
 
 
-def test_a_lasting_spin_is_reported_again_at_ten_times():
+def test_a_spin_grows_while_it_lasts_and_ends_with_a_wait():
     loop = Loop()
-    for _ in range(12 + 100):
+    for _ in range(95):
         loop.turn(100, poll)
-    assert len(loop.told) == 1
-    for _ in range(10):
+    lengths = [end // MS for _, begin, end, _ in loop.told if begin == 0]
+    assert lengths == [1_100, 2_200, 3_300, 4_400, 5_600, 7_100, 8_900]
+    loop.watch.look(0)
+    loop.watch.look(0)
+    assert loop.told[-1] == ("poll", 0, 9_400 * MS, 94 * 256)
+    assert len(loop.told) == len(lengths) + 1
+
+
+def test_a_spin_ends_where_other_work_is_ready():
+    loop = Loop()
+    for _ in range(13):
         loop.turn(100, poll)
-    assert len(loop.told) == 2
+    loop.turn(100, other)
+    assert [end // MS for _, _, end, _ in loop.told] == [1_100, 1_200]
 
 
 def test_a_loop_that_waits_in_between_does_not_spin():
@@ -137,11 +147,12 @@ async def keep_asking():
 async def main():
     {body}
 
-asyncio.run(main())
+{run}
 """
 
 
 @pytest.mark.native
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize(
     ("body", "name"),
     [
@@ -152,9 +163,11 @@ asyncio.run(main())
         ("await asyncio.gather(*[wait_patiently() for _ in range(50)])", None),
     ],
 )
-def test_programs_that_spin_and_programs_that_wait(tmp_path, body, name):
+def test_programs_that_spin_and_programs_that_wait(tmp_path, loop, body, name):
+    pytest.importorskip(loop)
     watched = Watched(store=tmp_path / "store", engine="native")
-    watched.run("-c", PROGRAM.format(body=body))
+    run = f"import {loop}; asyncio.Runner(loop_factory={loop}.new_event_loop).run(main())"
+    watched.run("-c", PROGRAM.format(body=body, run=run))
     report = watched.report()
     (session,) = report["sessions"]
     found = [one for one in report["issues"] if one["kind"] != "startup"]
@@ -162,7 +175,7 @@ def test_programs_that_spin_and_programs_that_wait(tmp_path, body, name):
         assert (found, session["idle"]) == ([], [])
         return
     (issue,) = found
-    assert (issue["kind"], issue["handler"], issue["loop"]) == ("idle", name, "asyncio")
+    assert (issue["kind"], issue["handler"], issue["loop"]) == ("idle", name, loop)
     assert issue["runs"] >= 1_000
     assert issue["duration_ms"] > 1_000
     (figures,) = session["idle"]

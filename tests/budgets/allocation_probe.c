@@ -1,4 +1,5 @@
-/* Test-only: counts what a thread asks of the interpreter's allocators. Built by conftest.py; never part of the wheel.
+/* Test-only: counts what a thread asks of the interpreter's allocators. Built by conftest.py; never part of
+ * the wheel.
  *
  * The drain has work of its own meanwhile. */
 #define PY_SSIZE_T_CLEAN
@@ -60,10 +61,7 @@ static PyObject *count(PyObject *module, PyObject *callable)
 
 static PyMethodDef methods[] = {{"count", count, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "allocation_probe", NULL, -1, methods,
-                                        NULL, NULL, NULL, NULL};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "allocation_probe", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit_allocation_probe(void)
-{
-    return PyModule_Create(&definition);
-}
+PyMODINIT_FUNC PyInit_allocation_probe(void) { return PyModule_Create(&definition); }

@@ -88,7 +88,7 @@ ALLOCATIONS = """
         return found
 
     plain = counts()
-    loopcanary.install(quiet=True, threshold="10s")
+    loopcanary.install(console="off", threshold="10s")
     watched = counts()
     loopcanary.uninstall()
     print(json.dumps([plain, watched]))
@@ -111,7 +111,7 @@ CALLBACKS = """
     import asyncio, os, sys
     import loopcanary
 
-    loopcanary.install(quiet=True, threshold="10s")
+    loopcanary.install(console="off", threshold="10s")
 
     async def main(turns, callbacks):
         loop = asyncio.get_running_loop()
@@ -167,7 +167,7 @@ STALL = """
     from pathlib import Path
     import loopcanary
 
-    canary = loopcanary.install(quiet=True, threshold="400ms", sample_delay="300ms", sample_interval="1ms")
+    canary = loopcanary.install(console="off", threshold="400ms", sample_delay="300ms", sample_interval="1ms")
 
     def file_bytes():
         (file,) = Path(os.environ["LOOPCANARY_STORE"]).rglob("*.flight")

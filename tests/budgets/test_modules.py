@@ -49,8 +49,10 @@ NATIVE = pytest.param("native", marks=pytest.mark.native)
 def loaded(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, set[str]]:
     """What a program has loaded of ours, and for us, at each step of its life."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(PROGRAM))
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM), request.param],
+        [sys.executable, program, request.param],
         env={**kept, "LOOPCANARY_STORE": str(tmp_path / "store"), "LOOPCANARY_CONSOLE": "1"},
         cwd=tmp_path,
         capture_output=True,
@@ -82,7 +84,15 @@ _OF_A_STALL = ("diagnosis.causes", "flight", "report.", "assembly.engine", "stor
 _OF_A_STALL_NAMES = tuple(f"loopcanary.{name}" for name in _OF_A_STALL)
 
 
-@pytest.mark.parametrize("step", ["armed", "runs"])
+@pytest.mark.parametrize(
+    ("loaded", "step"),
+    [
+        pytest.param("native", "armed", marks=pytest.mark.native),
+        pytest.param("native", "runs", marks=pytest.mark.native),
+        ("portable", "armed"),  # it judges, and loads when it runs
+    ],
+    indirect=["loaded"],
+)
 def test_what_a_stall_takes_is_not_loaded_before_it(loaded: dict[str, set[str]], step: str) -> None:
     assert [module for module in loaded[step] if module.startswith(_OF_A_STALL_NAMES)] == []
     assert {"json", "sqlite3", "datetime"} & loaded[step] - plainly_needed() == set()

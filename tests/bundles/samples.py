@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.store.samples import JANK, KILLED, SESSION, STALL
+from tests.building.issues import JANK
+from tests.building.stalls import KILLED, SESSION, STALL
 
-from loopcanary.bundles import Contents, read_bundle, write_bundle
+from loopcanary.bundles.reading import read_bundle
+from loopcanary.bundles.writing import Contents, write_bundle
 from loopcanary.model import Issue, LagIssue, Session, Stall
 from loopcanary.model.search import Remark
 

@@ -8,31 +8,23 @@ import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.building.anything import any_of
+from tests.building.issues import ISSUES, JANK, START_IN_TIME
+from tests.building.stalls import BEGAN, HOSTILE, KILLED, SESSION, STALL, S, hostile_stall
 from tests.bundles.samples import NOW, REMARK, bundled, members_of, taken
 from tests.report.schema_check import Place, problems
-from tests.store.samples import (
-    BEGAN,
-    HOSTILE,
-    ISSUES,
-    JANK,
-    KILLED,
-    SESSION,
-    STALL,
-    START_IN_TIME,
-    S,
-    any_of,
-    hostile_stall,
-)
 
 import loopcanary.bundles
-from loopcanary.bundles import BundleError, Contents, layout, write_bundle
+from loopcanary.bundles import layout
+from loopcanary.bundles.layout import BundleError
+from loopcanary.bundles.reading import read_bundle
+from loopcanary.bundles.writing import Contents, write_bundle
 from loopcanary.model import Issue, Session, SessionEnd, Stall
 from loopcanary.wire import from_wire, to_wire
 
@@ -164,13 +156,10 @@ def test_a_bundle_that_no_reader_would_take_is_not_written(monkeypatch: pytest.M
         bundled()
 
 
-def test_enough_is_taken_and_no_more() -> None:
-    stalls = (replace(STALL, id=f"s1-{n}") for n in range(100))
-    issues = chain(stalls, [JANK])
-    contents = Contents(issues=issues, session=lambda _: None)
-    written = write_bundle(io.BytesIO(), contents, made_by="a test", enough_bytes=20_000)
-    assert 1 < written.stalls == len(written.issues) < 20
-    assert next(issues).id == f"s1-{written.stalls}"
+def test_more_than_a_bundle_holds_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "TOTAL_MAX", 20_000)
+    with pytest.raises(BundleError, match="choose fewer"):
+        bundled([replace(STALL, id=f"s1-{n}") for n in range(100)])
 
 
 def test_records_are_written_and_read_one_at_a_time(tmp_path: Path) -> None:
@@ -197,7 +186,7 @@ def test_records_are_written_and_read_one_at_a_time(tmp_path: Path) -> None:
                 Contents(issues=stalls(), session=lambda _: SESSION),
                 made_by="a test",
             )
-        loopcanary.bundles.read_bundle(path, count, now_wall_ns=NOW)  # type: ignore[arg-type]
+        read_bundle(path, count, now_wall_ns=NOW)  # type: ignore[arg-type]
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert count.seen == number

@@ -1,13 +1,13 @@
-"""docs/bundles.md and docs/upload.md say what the code does."""
+"""docs/how-to/bundles.md says what the code does."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from loopcanary.bundles import ALL, CLASSES, layout
-from loopcanary.uploads import retrying
-from loopcanary.uploads.address import TOKEN_VARIABLE
+from loopcanary.bundles import layout
+from loopcanary.bundles.layout import ALL, CLASSES
+from loopcanary.cli import sending
 
 
 def words_of(page: Path) -> str:
@@ -15,7 +15,7 @@ def words_of(page: Path) -> str:
 
 
 def test_each_class_of_redaction_has_its_row(tree: Path) -> None:
-    text = (tree / "docs/bundles.md").read_text("utf-8")
+    text = (tree / "docs/how-to/bundles.md").read_text("utf-8")
     table = text.partition("## What `--redact` replaces")[2].partition("Free text")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [
         "paths",
@@ -30,7 +30,7 @@ def test_each_class_of_redaction_has_its_row(tree: Path) -> None:
 
 
 def test_the_limits_are_those_of_the_code(tree: Path) -> None:
-    page = words_of(tree / "docs/bundles.md")
+    page = words_of(tree / "docs/how-to/bundles.md")
     gib, mib = 1 << 30, 1 << 20
     assert (2 * gib, 8 * gib) == (layout.FILE_MAX + 1, layout.TOTAL_MAX)
     assert "at most 2 GiB, unpacked at most 8 GiB, 96 MiB a member, 32 MiB a record" in page
@@ -43,8 +43,8 @@ def test_the_limits_are_those_of_the_code(tree: Path) -> None:
 
 
 def test_attempts_and_waits_are_those_of_the_code(tree: Path) -> None:
-    page = words_of(tree / "docs/upload.md")
-    assert f"up to {retrying.ATTEMPTS} attempts a bundle" in page
-    assert f"after 1, 2, 4 ... {retrying.LONGEST_S:.0f} s" in page
-    assert f"more than {retrying.PATIENCE_S / 60:.0f} minutes" in page
-    assert TOKEN_VARIABLE in page
+    page = words_of(tree / "docs/how-to/bundles.md")
+    assert f"up to {sending.ATTEMPTS} attempts" in page
+    assert f"after 1, 2, 4 ... {sending.LONGEST_S:.0f} s" in page
+    assert f"more than {sending.PATIENCE_S / 60:.0f} minutes" in page
+    assert sending.TOKEN_VARIABLE in page

@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.building.issues import JANK
+from tests.building.stalls import STALL
 from tests.bundles.samples import NOW, Taken, bundled, members_of, retold, rezipped, taken
-from tests.store.samples import JANK, STALL
 
-from loopcanary.bundles import BundleError, layout, read_bundle
+from loopcanary.bundles import layout
+from loopcanary.bundles.layout import BundleError
+from loopcanary.bundles.reading import read_bundle
 from loopcanary.model.search import IssueQuery
 from loopcanary.store import Store
 from loopcanary.wire import to_wire

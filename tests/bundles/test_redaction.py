@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.building.issues import FINDING, JANK, SLOW_METHOD, STARTUP
+from tests.building.stalls import GETS, KILLED, SESSION, STALL
 from tests.bundles.samples import bundled, members_of, taken
-from tests.store.samples import FINDING, GETS, JANK, KILLED, SESSION, SLOW_METHOD, STALL, STARTUP
 
-from loopcanary.bundles import ALL, CLASSES, BundleError, Redactor, load_key
-from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
-from loopcanary.bundles.redaction import RULES, Rule
+from loopcanary.bundles.layout import ALL, CLASSES, BundleError
+from loopcanary.bundles.pseudonyms import Pseudonyms, load_key, public_file
+from loopcanary.bundles.redaction import RULES, Redactor, Rule
 from loopcanary.model import (
     Activity,
     Cause,
@@ -36,15 +37,13 @@ from loopcanary.model import (
     Target,
 )
 from loopcanary.model.issues.facts import IssueFacts
-from loopcanary.model.issues.lock_orders import LockOrder
 from loopcanary.model.issues.locks import Deadlock, LockLeak
 from loopcanary.model.search import Remark
 from loopcanary.model.waiting import TargetKind
 
 KEY = b"0123456789abcdef"
-EVERY = tuple(CLASSES)
 ROOTS = (
-    *(Stall, Jank, InputLag, IdleLag, Startup, SlowMethod, Deadlock, LockLeak, LockOrder),
+    *(Stall, Jank, InputLag, IdleLag, Startup, SlowMethod, Deadlock, LockLeak),
     *(ImportedFinding, Session, Remark),
 )
 _KINDS = {kind.__name__ for kind in ROOTS if issubclass(kind, IssueFacts)}
@@ -150,7 +149,7 @@ def made(kind: Any, where: tuple[str, str] = ("", ""), **given: Any) -> Any:
     if origin is tuple:
         return (made(inner[0], where),) if inner[-1] is Ellipsis else tuple(made(one, where) for one in inner)
     if origin is dict:
-        return {"counter": 1}
+        return {"counter": made(inner[1], where)}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return next(iter(kind))
     return {int: 3, float: 0.5, bool: True}[kind]
@@ -181,7 +180,7 @@ def bundle(*classes: str) -> str:
         issues,
         [made(Session, id="s1")],
         {"kept-fingerprint": made(Remark)},
-        redaction=Redactor(classes, KEY),
+        redactor=Redactor(classes, KEY),
     )
     return b"".join(members_of(data).values()).decode()
 
@@ -249,17 +248,17 @@ def test_a_path_has_one_pseudonym_for_each_key() -> None:
     def files(data: bytes) -> set[str]:
         return set(re.findall(r"path-[0-9a-f]{10}\.py", members_of(data)["stalls-0001.jsonl"].decode()))
 
-    first = files(bundled([STALL], redaction=Redactor(["paths"], KEY)))
-    both = files(bundled([STALL, KILLED], redaction=Redactor(["paths"], KEY)))
+    first = files(bundled([STALL], redactor=Redactor(["paths"], KEY)))
+    both = files(bundled([STALL, KILLED], redactor=Redactor(["paths"], KEY)))
     assert first
     assert first <= both
-    assert not first & files(bundled([STALL], redaction=Redactor(["paths"], b"another key 12345")))
+    assert not first & files(bundled([STALL], redactor=Redactor(["paths"], b"another key 12345")))
 
 
 def test_bugs_stay_apart_and_together(tmp_path: Path) -> None:
     again = replace(STALL, id="s1-3")
     for asked in (["names", "paths"], [ALL]):
-        data = bundled([STALL, KILLED, again], redaction=Redactor(asked, KEY))
+        data = bundled([STALL, KILLED, again], redactor=Redactor(asked, KEY))
         one, other, same = taken(tmp_path / "a.zip", data).stalls
         assert one.fingerprint == same.fingerprint != other.fingerprint
         assert (one.fingerprint == STALL.fingerprint) is (asked != [ALL])
@@ -267,12 +266,12 @@ def test_bugs_stay_apart_and_together(tmp_path: Path) -> None:
 
 def test_a_remark_stays_with_its_bug(tmp_path: Path) -> None:
     said = {STALL.fingerprint: Remark(ignored=True, note="see /srv/shop")}
-    found = taken(tmp_path / "a.zip", bundled([STALL], remarks=said, redaction=Redactor([ALL], KEY)))
+    found = taken(tmp_path / "a.zip", bundled([STALL], remarks=said, redactor=Redactor([ALL], KEY)))
     assert found.remarks == {found.stalls[0].fingerprint: Remark(ignored=True, note="")}
 
 
 def test_figures_stay_as_they_are(tmp_path: Path) -> None:
-    found = taken(tmp_path / "a.zip", bundled(redaction=Redactor([ALL], KEY)))
+    found = taken(tmp_path / "a.zip", bundled(redactor=Redactor([ALL], KEY)))
     stall, session, jank = found.stalls[0], found.sessions[0], found.issues[0]
     assert (stall.ledger, stall.cause, stall.duration_ns) == (STALL.ledger, STALL.cause, STALL.duration_ns)
     assert stall.timeline is not None

@@ -17,8 +17,7 @@ from loopcanary.model.outside import ProcessSight
 from loopcanary.outside import Interpreter, OutsideError, Process
 from loopcanary.outside.mailbox import Mailbox
 from loopcanary.outside.memory import MappedFile
-from loopcanary.outside.remote import send
-from loopcanary.outside.script import script
+from loopcanary.outside.remote import script, send
 
 from . import targets
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.building.issues import JANK
+from tests.building.stalls import BEGAN, KILLED, SESSION, STALL, S
 from tests.bundles.samples import bundled
-from tests.store.samples import BEGAN, JANK, KILLED, SESSION, STALL, S
 
 from loopcanary.cli import main
 from loopcanary.model import Session, SessionEnd, Stall, StallState
@@ -26,7 +27,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def filled(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setenv("LOOPCANARY_RETENTION_AGE", "40000d")
+    monkeypatch.setenv("LOOPCANARY_RETENTION", "40000d")
     store.put([SESSION], [KILLED, WORKER, STALL])
     store.put_issue(JANK)
     store.remark(STALL.fingerprint, Remark(note="known since May"))
@@ -100,8 +101,8 @@ def test_a_store_takes_its_own_bundle_as_known(place: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        (["--group", "1:f"], ["s1-1", "s1-3"]),
-        (["--group", "jank"], [JANK.id]),
+        (["--bug", "1:f"], ["s1-1", "s1-3"]),
+        (["--bug", "jank"], [JANK.id]),
         (["--stall", "s1-2"], ["s1-2"]),
         (["--cause", "lock"], ["s1-2"]),
         (["--thread", "worker"], ["s1-3"]),
@@ -117,7 +118,7 @@ def test_a_selection_bundles_what_it_names(asked: list[str], expected: list[str]
 def test_nothing_chosen_is_one_sentence_and_no_file(place: Path, capsys: Captured) -> None:
     assert main(["bundle", "-o", "a.zip", "--scene", "nowhere"]) == 1
     assert capsys.readouterr().err == "loopcanary: no stall matches, nothing was written\n"
-    assert main(["bundle", "-o", "a.zip", "--group", "9:none"]) == 1
+    assert main(["bundle", "-o", "a.zip", "--bug", "9:none"]) == 1
     assert "no bug in the store begins with 9:none" in capsys.readouterr().err
     assert [path.name for path in place.iterdir()] == [".loopcanary"]
 
@@ -144,7 +145,7 @@ def test_an_ambiguous_start_is_an_error_in_any_store(place: Path, capsys: Captur
     both = ["bundle", ".loopcanary", "other", "-o", "a.zip"]
     assert main([*both, "--stall", "s1-"]) == 2
     assert "s1- is the start of several: s1-1, s1-2, s1-3, s1-9; write more" in capsys.readouterr().err
-    assert main([*both, "--group", "1:f00"]) == 2
+    assert main([*both, "--bug", "1:f00"]) == 2
     assert "1:f00 is the start of several: 1:f00d, 1:f00e; write more" in capsys.readouterr().err
     assert not (place / "a.zip").exists()
     assert main([*both, "--stall", "s1-9"]) == 0
@@ -186,7 +187,7 @@ def test_stalls_older_than_the_store_keeps_are_counted(
     filled: Store, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     main(["bundle", "-o", "a.zip"])
-    monkeypatch.delenv("LOOPCANARY_RETENTION_AGE")
+    monkeypatch.delenv("LOOPCANARY_RETENTION")
     assert main(["import", "a.zip", "--store", "there"]) == 0
     assert "3 stalls of these began before what this store keeps" in capsys.readouterr().err
 

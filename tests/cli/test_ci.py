@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.building.stalls import MS, SESSION
 from tests.cli.conftest import Run
-from tests.store.samples import MS, SESSION
 
 from loopcanary.cli import main
-from loopcanary.cli.ci.settings import ci_settings
+from loopcanary.cli.ci_settings import ci_settings
 from loopcanary.report.ci.budget import Budget, judged
 
 pytestmark = pytest.mark.native

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.building.issues import ISSUES
+from tests.building.stalls import KILLED, SESSION, STALL, hostile_stall, session, stall
 from tests.cli.conftest import LOOPCANARY
-from tests.store.samples import ISSUES, KILLED, SESSION, STALL, hostile_stall, session, stall
 
 from loopcanary.cli import main
 from loopcanary.cli.command_line import COMMANDS
@@ -86,10 +87,10 @@ BAD_USE = {
     "an empty thing to ignore": ["run", "--ignore", "", "app.py"],
     "an empty package of methods": ["run", "--methods", "", "app.py"],
     "an empty store to report from": ["report", "--store", ""],
-    "an empty session": ["report", "--session", ""],
+    "an empty session": ["report", "--run", ""],
     "an empty text": ["report", "--text", ""],
     "an empty id": ["show", ""],
-    "an empty fingerprint": ["clean", "--fingerprint", ""],
+    "an empty fingerprint": ["clean", "--bug", ""],
     "nothing to clean": ["clean"],
     "two things to clean": ["clean", "--keep", "1", "--all"],
     "all without a terminal to ask on": ["clean", "--all"],
@@ -115,8 +116,8 @@ def test_html_is_a_format_and_nonsense_is_not(capsys: Captured) -> None:
 def test_what_is_wrong_with_an_option_names_the_option(capsys: Captured) -> None:
     main(["run", "--threshold", "100", "app.py"])
     assert "loopcanary: option --threshold: '100' is no duration" in told(capsys)
-    main(["notify", "--from", "soon"])
-    assert "loopcanary: option --from: 'soon' is no duration" in told(capsys)
+    main(["keep", "--notify", "soon"])
+    assert "loopcanary: option --notify: 'soon' is no way to notify" in told(capsys)
     main(["run", "--methods-ring", "much", "app.py"])
     assert "loopcanary: option --methods-ring: 'much' is no size" in told(capsys)
 
@@ -205,7 +206,7 @@ def test_the_command_for_details_names_the_bug_of_a_part(filled: Store, capsys: 
         (["--until", "2023-11-14T22:14:00Z"], ["s1-1"]),
         (["--limit", "1"], ["s1-2"]),
         (["--limit", "0"], ["s1-2", "s1-1"]),
-        (["--session", "s1"], ["s1-2", "s1-1"]),
+        (["--run", "s1"], ["s1-2", "s1-1"]),
     ],
 )
 def test_filters(capsys: Captured, options: list[str], ids: list[str]) -> None:
@@ -225,7 +226,9 @@ def test_a_clean_record_is_no_failure(store: Store, capsys: Captured) -> None:
     store.put_session(SESSION)
     assert main(["report"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"No stall was recorded.\nstore {store.folder}\n")
+    assert shown.startswith(
+        f"No stall was recorded.\nstore {store.folder}\nDoes it hang? `loopcanary dump PID`"
+    )
     assert "MainThread  10 %      340 ms" in shown
     assert main(["report", "--format", "markdown"]) == 0
     assert capsys.readouterr().out.startswith("## No stall was recorded.\n")
@@ -381,7 +384,7 @@ def test_the_command_that_an_error_names_works(
     [
         (["--keep", "1"], ["s1-2"]),
         (["--older-than", "1d"], ["s1-9"]),
-        (["--fingerprint", "1:f00d"], ["s1-2"]),
+        (["--bug", "1:f00d"], ["s1-2"]),
         (["--all", "--yes"], []),
     ],
 )
@@ -396,12 +399,11 @@ def test_clean(store: Store, capsys: Captured, options: list[str], left: list[st
     store.close()
 
 
-@pytest.mark.parametrize("option", ["--bug", "--group", "--fingerprint"])
-def test_clean_takes_the_start_of_a_bug(store: Store, option: str) -> None:
+def test_clean_takes_the_start_of_a_bug(store: Store) -> None:
     store.put([SESSION], [STALL, KILLED, stall(id="s1-9", fingerprint="1:f000")])
-    assert main(["clean", option, "zzz"]) == 1
-    assert main(["clean", option, "1:f0"]) == 2
-    assert main(["clean", option, "f00d"]) == 0
+    assert main(["clean", "--bug", "zzz"]) == 1
+    assert main(["clean", "--bug", "1:f0"]) == 2
+    assert main(["clean", "--bug", "f00d"]) == 0
     assert {one.id for one in store.reader.issues(STALLS)} == {"s1-2", "s1-9"}
 
 

@@ -24,8 +24,7 @@ from loopcanary.assembly.dump import look_at
 from loopcanary.model import Frame, Stack
 from loopcanary.model.outside import ProcessSight, StackReading, ThreadSight, Unseen, WaitedLock
 from loopcanary.model.waiting import LockProof, LockView
-from loopcanary.report.dump.frames import Again, rows
-from loopcanary.report.dump.words import deadlocks, doing_words
+from loopcanary.report.dump import Again, deadlocks, doing_words, rows
 
 from . import targets
 
@@ -390,7 +389,7 @@ def test_json_has_the_fields_that_the_page_names(tmp_path: Path, loopcanary: Run
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
     assert (found["schema"], found["pid"]) == (1, program.pid)
-    page = (tree / "docs/dump.md").read_text(encoding="utf-8")
+    page = (tree / "docs/how-to/dump.md").read_text(encoding="utf-8")
     assert {name for name in names_in(found) if f"`{name}`" not in page} == set()
 
 

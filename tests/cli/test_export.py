@@ -11,7 +11,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from tests.store.samples import BEGAN, KILLED, SESSION, STALL, S
+from tests.building.stalls import BEGAN, KILLED, SESSION, STALL, S
 
 from loopcanary.cli import main
 from loopcanary.registry import EXPORTERS, REGISTRY
@@ -44,13 +44,13 @@ def test_all_stalls_come_thread_by_thread(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        (["--group", "1:f"], ["s1-1"]),
+        (["--bug", "1:f"], ["s1-1"]),
         (["--stall", "s1-2"], ["s1-2"]),
         (["--cause", "lock"], ["s1-2"]),
         (["--scene", "checkout"], ["s1-2"]),
         (["--loop", "thread"], ["s1-3"]),
         (["--thread", "MainThread"], ["s1-1"]),
-        (["--session", "s"], ["s1-1", "s1-3", "s1-2"]),
+        (["--run", "s"], ["s1-1", "s1-3", "s1-2"]),
         (["--since", "2023-11-14T22:14:00Z"], ["s1-3", "s1-2"]),
         (["--until", "2023-11-14T22:14:00Z"], ["s1-1"]),
         (["--text", "cache.py"], ["s1-2"]),
@@ -102,9 +102,9 @@ def test_programs_go_by_their_names(place: Path) -> None:
     ("asked", "status", "says"),
     [
         (["--format", "svg"], 2, "'svg' is no format: use perfetto, chrome"),
-        (["--format", "csv", "--group", "9"], 1, "no bug in the store begins with 9"),
+        (["--format", "csv", "--bug", "9"], 1, "no bug in the store begins with 9"),
         (
-            ["--format", "csv", "--group", "1:"],
+            ["--format", "csv", "--bug", "1:"],
             2,
             "1: is the start of several: 1:beef, 1:dead, 1:f00d; ",
         ),
@@ -144,6 +144,6 @@ def test_a_pipe_gets_the_bytes(loopcanary: Callable[..., CompletedProcess[str]])
 
 def test_every_format_is_in_its_help_and_on_its_page(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--help"]) == 0
-    told = capsys.readouterr().out, (tree / "docs" / "export.md").read_text(encoding="utf-8")
+    told = capsys.readouterr().out, (tree / "docs/how-to/export.md").read_text(encoding="utf-8")
     names = [one.name for one in REGISTRY.of(EXPORTERS) if one.is_built_in]
     assert [name for name in names if not all(name in text for text in told)] == []

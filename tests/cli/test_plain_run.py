@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loopcanary.cli import plain_run
+from loopcanary.cli import program
 from loopcanary.cli.command_line import run_command
 from loopcanary.cli.options import RUN_ONLY, SETTINGS
 from loopcanary.model.config import ENGINES
@@ -60,7 +60,7 @@ def with_click(line: list[str], variables: Mapping[str, str] = NONE) -> Outcome:
 
 
 def plainly(line: list[str], variables: Mapping[str, str] = NONE) -> Outcome:
-    return outcome(lambda: plain_run.start(line), variables)  # type: ignore[func-returns-value]
+    return outcome(lambda: program.start_plain_line(line), variables)  # type: ignore[func-returns-value]
 
 
 # ---- as with click --------------------------------------------------------------------------------
@@ -206,5 +206,5 @@ def test_a_plain_line_loads_neither_click_nor_rich(place: Path, package_path: Pa
         check=True,
     ).stdout
     loaded = set(json.loads(found))
-    assert "loopcanary.cli.plain_run" in loaded
+    assert "loopcanary.cli.program" in loaded
     assert loaded & {"click", "rich", "importlib.metadata", "subprocess", "tomllib", "sqlite3"} == set()

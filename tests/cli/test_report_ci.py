@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.building.stalls import CULPRIT, KILLED, SESSION, STALL, stall
 from tests.bundles.samples import bundled
-from tests.store.samples import CULPRIT, KILLED, SESSION, STALL, stall
 
 from loopcanary.cli import main
 from loopcanary.model import Cause
@@ -45,7 +45,7 @@ def refused(capsys: Captured) -> str:
     return line
 
 
-@pytest.mark.parametrize("form", ["github", "sarif", "gitlab", "junit"])
+@pytest.mark.parametrize("form", ["github", "sarif", "junit"])
 def test_a_ci_format_is_written_to_a_file(old: Path, place: Path, capsys: Captured, form: str) -> None:
     assert main(["report", "--format", form, "-o", "found"]) == 0
     assert (place / "found").read_text()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,6 @@ import pytest
 
 from loopcanary.config import ConfigError, resolve
 from loopcanary.config.files import find_settings_file
-
-_SOURCE = Path(__file__).parents[2] / "src"
 
 
 def write(folder, **texts):
@@ -108,7 +107,7 @@ def test_a_bad_value_is_placed(tmp_path, stem, text, place):
     assert caught.value.place == f"{path}: {place}"
 
 
-def test_settings_without_a_file_cost_no_parser_and_no_logging(tmp_path):
+def test_settings_without_a_file_cost_no_parser_and_no_logging(tmp_path, package_path):
     program = (
         "import sys, loopcanary.config as config; config.load(threshold='1s');"
         "print(*{'tomllib', 'logging', 'difflib', 'datetime'} & set(sys.modules))"
@@ -116,9 +115,17 @@ def test_settings_without_a_file_cost_no_parser_and_no_logging(tmp_path):
     outcome = subprocess.run(
         [sys.executable, "-S", "-c", program],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(_SOURCE)},
+        env={"PYTHONPATH": str(package_path)},
         capture_output=True,
         text=True,
         check=True,
     )
     assert outcome.stdout.strip() == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    write(tmp_path, loopcanary='threshold = "1s"')
+    (tmp_path / "a").mkdir()
+    os.mkfifo(tmp_path / "a/loopcanary.toml")
+    assert threshold(tmp_path / "a") == "1s"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from loopcanary import config as loading
 from loopcanary.config import FIELDS, ConfigError, resolve, settings_as_environment
 from loopcanary.model import Config
-from loopcanary.model.config import ENGINES, NATIVE, PORTABLE
+from loopcanary.model.config import AUTO, ENGINES, NATIVE, OFF, ON, PORTABLE
 from loopcanary.model.units import parse_duration_ns, parse_size_bytes
 
 _MS = 1_000_000
@@ -60,14 +60,21 @@ def test_the_highest_source_wins(tmp_path, keyword, variable, file, threshold_ms
     ("keywords", "attribute", "value"),
     [
         ({"threshold": timedelta(milliseconds=250)}, "threshold_ns", 250 * _MS),
-        ({"retention_age": "3h"}, "retention_age_ns", 3 * 3_600_000 * _MS),
+        ({"retention": "3h"}, "retention", (3 * 3_600_000 * _MS, 1 << 30)),
+        ({"retention": "500MB"}, "retention", (30 * 86_400_000 * _MS, 500_000_000)),
+        ({"retention": " 1MiB , 7d"}, "retention", (7 * 86_400_000 * _MS, 1 << 20)),
+        ({"console": True}, "console", ON),
+        ({"console": "Off"}, "console", OFF),
+        ({"console": "auto"}, "console", AUTO),
+        ({"labels": {"stage": "test", "region": " eu "}}, "labels", (("stage", "test"), ("region", "eu"))),
+        ({"labels": "stage=test, region=eu,"}, "labels", (("stage", "test"), ("region", "eu"))),
         ({"concern": ["app", " lib "]}, "concern", ("app", "lib")),
         ({"concern": "app, lib"}, "concern", ("app", "lib")),
         ({"concern": ()}, "concern", ()),
         ({"engine": PORTABLE}, "engine", PORTABLE),
         ({"engine": "native"}, "engine", NATIVE),
-        ({"retention_bytes": 4096}, "retention_bytes", 4096),
-        ({"retention_bytes": "500MB"}, "retention_bytes", 500_000_000),
+        ({"methods_ring": 4096}, "methods_ring", 4096),
+        ({"methods_ring": "500MB"}, "methods_ring", 500_000_000),
         ({"name": "  "}, "name", None),
     ],
     ids=repr,
@@ -81,7 +88,7 @@ def test_a_keyword_is_taken(keywords, attribute, value):
     [
         ("LOOPCANARY_THRESHOLD", "50ms", "threshold_ns", 50 * _MS),
         ("LOOPCANARY_CONCERN", "a, b,", "concern", ("a", "b")),
-        ("LOOPCANARY_QUIET", "Yes", "quiet", True),
+        ("LOOPCANARY_LOCKS", "Yes", "locks", True),
         ("LOOPCANARY_FOLLOW_CHILDREN", "off", "follow_children", False),
         ("LOOPCANARY_STALLS_PER_MINUTE", "7", "stalls_per_minute", 7),
         ("LOOPCANARY_ENGINE", "Portable", "engine", PORTABLE),
@@ -105,9 +112,16 @@ def test_a_variable_is_parsed(variable, text, attribute, value):
         pytest.param({"threshold": "1" * 400 + "s"}, "threshold", "too long", id="an endless one"),
         pytest.param({"threshold": "99999999d"}, "threshold", "too long", id="more than 64 bits"),
         pytest.param({"sample_delay": "100ms"}, "sample_delay", "not below the threshold", id="late delay"),
-        pytest.param({"quiet": "yes"}, "quiet", "without quotes", id="text is no boolean in a keyword"),
+        pytest.param({"locks": "yes"}, "locks", "without quotes", id="text is no boolean in a keyword"),
         pytest.param({"stalls_per_minute": 0}, "stalls_per_minute", "1 or more", id="a count of none"),
         pytest.param({"stalls_per_minute": True}, "stalls_per_minute", "no count", id="a boolean count"),
+        pytest.param({"console": "loud"}, "console", "write auto, on or off", id="a console unheard of"),
+        pytest.param({"retention": "soon"}, "retention", 'such as "30d, 1GiB"', id="no age and no size"),
+        pytest.param({"retention": "1ms"}, "retention", "age of 1s or more", id="too short an age"),
+        pytest.param({"retention": ""}, "retention", "not an age and a size", id="an empty retention"),
+        pytest.param({"labels": "stage"}, "labels", "not part of a label", id="a label without a value"),
+        pytest.param({"labels": {"a": 1}}, "labels", "not part of a label", id="a label with a number"),
+        pytest.param({"labels": {"a": "b,c"}}, "labels", "not part of a label", id="a label with a comma"),
         pytest.param({"concern": 5}, "concern", "no list of names", id="a number is no list"),
         pytest.param({"concern": ["a", ""]}, "concern", "no name", id="an empty name in a list"),
         pytest.param({"ignore": ["a,b"]}, "ignore", "no name", id="a name with a comma"),
@@ -117,7 +131,7 @@ def test_a_variable_is_parsed(variable, text, attribute, value):
         pytest.param({"engine": "fast"}, "engine", "auto, native, portable", id="an engine unheard of"),
         pytest.param({"treshold": "1s"}, "treshold", "did you mean threshold?", id="a misspelt keyword"),
         pytest.param({"Sample-Delay": "1s"}, "Sample-Delay", "mean sample_delay?", id="hyphens in a key"),
-        pytest.param({"xyzzy": 1}, "xyzzy", "docs/configuration.md", id="nothing near"),
+        pytest.param({"xyzzy": 1}, "xyzzy", "docs/reference/settings.md", id="nothing near"),
     ],
 )
 def test_a_bad_keyword_is_one_line_that_says_place_and_next_step(keywords, key, says):
@@ -139,8 +153,8 @@ def test_a_keyword_whose_repr_fails_is_named_by_its_type():
 
 
 def test_a_bad_variable_is_named():
-    error = complaint(environment={"LOOPCANARY_QUIET": "maybe"})
-    assert error.place == "environment variable LOOPCANARY_QUIET"
+    error = complaint(environment={"LOOPCANARY_LOCKS": "maybe"})
+    assert error.place == "environment variable LOOPCANARY_LOCKS"
     assert "'maybe' is neither on nor off" in str(error)
 
 
@@ -196,7 +210,7 @@ def test_paths_start_where_they_are_written(tmp_path, monkeypatch):
 
 _DURATIONS = st.integers(100_000, 1 << 62)
 _WORDS = st.text(
-    st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters=","), min_size=1
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters=",="), min_size=1
 )
 _SWITCHES = [field.attribute for field in FIELDS if isinstance(field.default, bool)]
 _LINES = st.none() | _WORDS
@@ -216,13 +230,10 @@ _NAMES = st.lists(_WORDS, max_size=3).map(tuple)
         methods=_NAMES,
         engine=st.sampled_from(ENGINES),
         stalls_per_minute=st.integers(1, 1 << 62),
-        retention_age_ns=st.integers(1_000_000_000, 1 << 52),
-        retention_stalls=st.integers(1, 1 << 62),
-        retention_bytes=st.integers(1, 1 << 62),
+        retention=st.tuples(st.integers(1_000_000_000, 1 << 52), st.integers(1, 1 << 62)),
         version=_LINES,
-        qualifier=_LINES,
-        user=_LINES,
-        network=_LINES,
+        console=st.sampled_from([AUTO, ON, OFF]),
+        labels=st.dictionaries(_WORDS, _WORDS, max_size=3).map(lambda found: tuple(found.items())),
         **{switch: st.booleans() for switch in _SWITCHES},
     )
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from loopcanary.diagnosis import CodePaths, SourceLines, SourceReader, diagnose
+from tests.building.evidence import MS, bare
+from tests.building.stalls import running
+
 from loopcanary.diagnosis.advice import RemedyTable, Setting, advise
+from loopcanary.diagnosis.code.ownership import CodePaths
+from loopcanary.diagnosis.judgement import diagnose
 from loopcanary.diagnosis.samples.syscalls import _X86_64
 from loopcanary.model import (
     Blocker,
@@ -22,11 +25,10 @@ from loopcanary.model import (
     Stack,
     Stall,
     StallEvidence,
-    StallScope,
     StallState,
 )
+from loopcanary.source_text import SourceLines, SourceReader
 
-MS = 1_000_000
 ASYNC = 0x83
 """CO_COROUTINE, and what every function has."""
 PLAIN = 0x03
@@ -37,16 +39,8 @@ APP = "/srv/app/app.py"
 PATHS = CodePaths(
     stdlib=(STDLIB,), site=(SITE,), ours=(f"{SITE}/loopcanary",), roots=("/srv/app",), working="/srv/app"
 )
-SESSION = Session(
-    id="s1",
-    name="app",
-    pid=7,
-    parent_pid=1,
-    host="h",
-    python="CPython 3.11.7",
-    engine="native",
-    started_wall_ns=1_000,
-    machine="x86_64",
+SESSION = running(
+    name="app", pid=7, host="h", python="CPython 3.11.7", started_wall_ns=1_000, machine="x86_64"
 )
 CLOCK = Clock(monotonic_ns=0, wall_ns=5_000 * MS)
 
@@ -57,6 +51,9 @@ class Texts:
     def __init__(self, modified_wall_ns: int | None = 0, **texts: str) -> None:
         self._modified = modified_wall_ns
         self._texts = {f"/srv/app/{name}.py": text for name, text in texts.items()}
+
+    def add(self, file: str, text: str) -> None:
+        self._texts[file] = text
 
     def read(self, file: str) -> SourceLines | None:
         text = self._texts.get(file)
@@ -112,10 +109,11 @@ def samples(
     queued: float = 0.0,
     args: tuple[int, int, int] = (1, 1, 1),
     gil: GilState = GilState.FREE,
+    ran_ns: int = 0,
     **more: Any,
 ) -> tuple[Sample, ...]:
     """One sample each 10 ms, the first 20 ms after the begin. `running`: on a CPU all the time; `queued`:
-    share of the time in the run queue."""
+    share of the time in the run queue; `ran_ns`: of a thread that sleeps again and again, between two."""
     step = 10 * MS
     return tuple(
         Sample(
@@ -124,7 +122,7 @@ def samples(
             kernel=kernel(
                 "R" if running else state,
                 syscall,
-                on_cpu=int(index * step * (1 - queued)) if running else 0,
+                on_cpu=int(index * step * (1 - queued)) if running else index * ran_ns,
                 queue=int(index * step * queued),
                 syscall_args=args,
             )
@@ -140,21 +138,15 @@ def samples(
 def evidence(taken: tuple[Sample, ...] = (), *, lasted_ms: int | None = None, **more: Any) -> StallEvidence:
     """A stall that ended 10 ms after its last sample."""
     end = lasted_ms * MS if lasted_ms is not None else (taken[-1].at_ns + 10 * MS if taken else 300 * MS)
-    base = StallEvidence(
-        serial=3,
-        scope=StallScope.CALLBACK,
-        tid=70,
-        loop_kind="asyncio",
-        thread_name="MainThread",
-        begin_ns=0,
-        end_ns=end,
-        last_look_ns=end,
-        threshold_ns=100 * MS,
-        names=CallbackNames(name="handler", task="Task-1"),
-        samples=taken,
-        sample_interval_ns=10 * MS,
-    )
-    return replace(base, **more)
+    seen = {
+        "tid": 70,
+        "end_ns": end,
+        "last_look_ns": end,
+        "names": CallbackNames(name="handler", task="Task-1"),
+        "samples": taken,
+        "sample_interval_ns": 10 * MS,
+    }
+    return bare(**{**seen, **more})
 
 
 def judged(

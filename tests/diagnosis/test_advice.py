@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.diagnosis.cases import APP, PATHS, SITE, advised, at, evidence, frame, judged, samples, stack
+from dataclasses import replace
 
-from loopcanary.diagnosis import drop_reason
+import pytest
+from tests.diagnosis.cases import (
+    APP,
+    ASYNC,
+    PATHS,
+    PLAIN,
+    SITE,
+    advised,
+    at,
+    evidence,
+    frame,
+    judged,
+    samples,
+    stack,
+)
+
+from loopcanary.diagnosis.judgement import drop_reason
 from loopcanary.model import Blocker, Cause, Config
 
-CALLS = [
-    ("time.sleep(0.3)", Cause.SLEEP, "asyncio.sleep"),
-    ("sleep(0.3)", Cause.SLEEP, "asyncio.sleep"),
-    ("self.clock.sleep(1)", Cause.SLEEP, "asyncio.sleep"),
-    ("socket.getaddrinfo(host, 80)", Cause.DNS, "loop.getaddrinfo"),
-    ("subprocess.run(['ls'])", Cause.SUBPROCESS, "create_subprocess_exec"),
-    ("os.system('ls')", Cause.SUBPROCESS, "create_subprocess_shell"),
-    ("requests.get(url)", Cause.NETWORK_IO, "httpx.AsyncClient"),
-    ("urllib.request.urlopen(url)", Cause.NETWORK_IO, "httpx.AsyncClient"),
-    ("self._lock.acquire()", Cause.LOCK, "asyncio's Lock"),
-    ("my_queue.get()", Cause.LOCK, "asyncio.Queue"),
-    ("future.result()", Cause.LOCK, "asyncio.wrap_future"),
-    ("json.loads(body)", Cause.NATIVE_CPU, "orjson"),
-    ("re.match(p, text)", Cause.NATIVE_CPU, "nested repetition"),
-    ("hashlib.pbkdf2_hmac('sha256', a, b, 9)", Cause.NATIVE_CPU, "asyncio.to_thread"),
-    ("open(path)", Cause.DISK_IO, "aiofiles"),
-    ("whatever()", Cause.CPU, "process pool"),
-]
 
-
-@pytest.mark.parametrize(("call", "cause", "names"), CALLS)
-def test_the_call_leads_to_its_remedy(call, cause, names):
+@pytest.mark.parametrize(
+    ("call", "cause", "names"),
+    [
+        ("sleep(0.3)", Cause.SLEEP, "asyncio.sleep"),
+        ("self.clock.sleep(1)", Cause.SLEEP, "asyncio.sleep"),
+        ("my_queue.get()", Cause.LOCK, "asyncio.Queue"),
+        ("future.result()", Cause.LOCK, "asyncio.wrap_future"),
+        ("whatever()", Cause.CPU, "process pool"),
+    ],
+)
+def test_a_call_leads_to_its_remedy_whoever_receives_it(call, cause, names):
     assert names in advised(cause, Blocker(call=call, function=None), (), "asyncio")
 
 
@@ -136,6 +141,26 @@ def test_that_it_is_one_is_read_off_the_stacks():
         assert says in (stall.advice or ""), stall
 
 
+ASKED = frame("run_endpoint_function", f"{SITE}/fastapi/routing.py", 301)
+PAGE = frame("decorated", f"{SITE}/nicegui/page.py", 120, code_flags=ASYNC)
+
+
+@pytest.mark.parametrize(
+    ("call", "outer", "is_said"),
+    [
+        ("requests.get(url)", (ASKED,), True),
+        ("requests.post(url)", (PAGE, ASKED), False),  # it is a plain function already
+        ("requests.post(url)", (ASKED,), False),
+        ("requests.get(url)", (frame("lifespan", f"{SITE}/fastapi/routing.py", 20),), False),
+    ],
+)
+def test_an_endpoint_is_what_the_framework_calls_so(call, outer, is_said):
+    text = "async def handler():\n    requests.get(url)\ndef plain():\n    requests.post(url)\n"
+    flags = ASYNC if "get" in call else PLAIN
+    taken = samples(*[stack(replace(at(call, text), code_flags=flags), *outer)] * 12, syscall="recvfrom")
+    assert ("a plain `def`" in judged(evidence(taken), text).advice) is is_said
+
+
 @pytest.mark.parametrize(
     ("within", "says"),
     [("fastapi", "FastAPI runs it on a thread"), ("starlette", "Starlette runs it on a thread")],
@@ -143,11 +168,13 @@ def test_that_it_is_one_is_read_off_the_stacks():
 def test_an_endpoint_that_awaits_nothing_may_be_a_plain_function(within, says):
     call = Blocker(call="requests.get(url)", function=None)
     packages = frozenset({within, "uvicorn"})
-    assert says in advised(Cause.NETWORK_IO, call, (), "uvloop", within=packages)
-    assert says in advised(Cause.NETWORK_IO, None, (), "asyncio", within=packages)
+    known = {"within": packages, "endpoint": within}
+    assert says in advised(Cause.NETWORK_IO, call, (), "uvloop", **known)
+    assert says in advised(Cause.NETWORK_IO, None, (), "asyncio", **known)
     # A thread is no help for what holds the GIL, nor a word of another loop's.
-    assert says not in advised(Cause.CPU, None, (), "asyncio", within=packages)
-    assert says not in advised(Cause.NETWORK_IO, call, (), "trio", within=packages)
+    assert says not in advised(Cause.CPU, None, (), "asyncio", **known)
+    assert says not in advised(Cause.NETWORK_IO, call, (), "trio", **known)
+    assert says not in advised(Cause.NETWORK_IO, call, (), "asyncio", within=packages)
     assert "a plain `def`" not in advised(Cause.NETWORK_IO, call, (), "asyncio")
 
 

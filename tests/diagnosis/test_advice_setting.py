@@ -26,6 +26,7 @@ from loopcanary.model import Cause, GilState, LockProof, LockView, TargetKind
 from loopcanary.model.waiting import Target
 
 SLEEPS = {"syscall": "clock_nanosleep"}
+SLEEPS_AGAIN = SLEEPS | {"ran_ns": 50_000}
 WAITS = {"syscall": "futex"}
 RUNS = {"running": True, "gil": GilState.SELF}
 FREE = {"running": True, "gil": GilState.FREE}
@@ -117,10 +118,25 @@ class Orders:
     async def ranked(self):
         self.rows.sort(key=score)
 
+    def beat(self):
+        loop.call_later(3, self.beat)
+        time.sleep(0.6)
+
+    async def begin(self):
+        self.beat()
+
 def score(row):
     time.sleep(0.1)
 """
-REPLACE = "replace `time.sleep(0.3)` with `await asyncio.sleep(...)`: it lets the loop run meanwhile."
+
+
+def to_sleep(seconds: float) -> str:
+    return f"replace `time.sleep({seconds})` with `await asyncio.sleep(...)`: it lets the loop run meanwhile."
+
+
+def in_a_task(function: str, what: str) -> str:
+    made = f"Make `{function}` an `async def` if what calls it takes one, else let it start a task"
+    return f"{made} (`asyncio.create_task(...)`); there, {what}"
 
 
 class Placed(NamedTuple):
@@ -138,51 +154,42 @@ PLACED = [
     Placed(
         "a coroutine called it",
         ("time.sleep(0.3)", "self.audit(True)"),
-        "In `serve` (app.py:11) use `await asyncio.to_thread(self.audit, True)`; or make `audit` an "
-        "`async def` "
-        "and " + REPLACE,
+        "In `serve` (app.py:11) use `await asyncio.to_thread(self.audit, True)`; or make `audit` an `async "
+        f"def` and {to_sleep(0.3)}",
     ),
     Placed(
         "by keywords",
         ("time.sleep(0.3)", "self.audit(deep=False)"),
         "In `named` (app.py:35) use `await asyncio.to_thread(partial(self.audit, deep=False))`; or make "
-        "`audit` "
-        "an `async def` and " + REPLACE,
+        f"`audit` an `async def` and {to_sleep(0.3)}",
     ),
     Placed(
         "through another function",
         ("time.sleep(0.3)", "self.audit(deep=True)", "self.check()"),
         "In `through` (app.py:32) use `await asyncio.to_thread(self.check)`; or make `audit` an `async def` "
-        "(its callers, too) and " + REPLACE,
+        f"(its callers, too) and {to_sleep(0.3)}",
     ),
     Placed(
         "through a function of a package",
         ("time.sleep(0.3)", "reader/feed.py:read", "self.check()"),
         "In `through` (app.py:32) use `await asyncio.to_thread(self.check)`.",
     ),
-    Placed(
-        "the loop called it back",
-        ("time.sleep(0.3)",),
-        "Let `audit` start a task (`asyncio.create_task(...)`), since it cannot await; in the task, "
-        + REPLACE,
-    ),
+    Placed("the loop called it back", ("time.sleep(0.3)",), in_a_task("audit", to_sleep(0.3))),
     Placed(
         "the loop called a function that called it",
         ("time.sleep(0.3)", "self.audit(deep=True)"),
-        "Let `check` start a task (`asyncio.create_task(...)`), since it cannot await; in the task, "
-        + REPLACE,
+        in_a_task("check", to_sleep(0.3)),
     ),
     Placed(
         "a package's coroutine called it",
         ("time.sleep(0.3)", "aioserver/app.py:handle"),
-        "Let `audit` start a task (`asyncio.create_task(...)`), since it cannot await; in the task, "
-        + REPLACE,
+        in_a_task("audit", to_sleep(0.3)),
     ),
     Placed(
         "a special method, called by no call",
         ("time.sleep(0.4)", "with self.orders"),
         "Let `__enter__` start a task (`asyncio.create_task(...)`), since it cannot await; in the task, "
-        "replace `time.sleep(0.4)` with `await asyncio.sleep(...)`: it lets the loop run meanwhile.",
+        + to_sleep(0.4),
     ),
     Placed(
         "C code calls it back",
@@ -190,10 +197,14 @@ PLACED = [
         "In `ranked` (app.py:44) use `await asyncio.to_thread(partial(self.rows.sort, key=score))`.",
     ),
     Placed(
+        "a function that belongs to the loop's thread",
+        ("time.sleep(0.6)", "self.beat()"),
+        f"Make `beat` an `async def` that `begin` (app.py:51) awaits, and {to_sleep(0.6)}",
+    ),
+    Placed(
         "a destructor below a coroutine",
         ("time.sleep(0.5)", "gone(one)", "self.drop(1)"),
-        "Let `drop` start a task (`asyncio.create_task(...)`), since it cannot await; in the task, "
-        "replace `time.sleep(0.5)` with `await asyncio.sleep(...)`: it lets the loop run meanwhile.",
+        in_a_task("drop", to_sleep(0.5)),
     ),
 ]
 
@@ -206,7 +217,7 @@ def test_what_has_to_be_awaited_is_said_where_it_can_be(placed):
 def test_work_that_holds_the_gil_is_handed_to_a_process():
     stall = told(ORDERS, "crunch(self.rows)", "self.total()", kernel=RUNS, moves=True)
     assert stall.cause is Cause.NATIVE_CPU
-    assert stall.advice == "Run it in a process pool: it holds the GIL, so that a thread does not help."
+    assert stall.advice == IN_PROCESS
     stall = told(ORDERS, "/mylib.py:step", "crunch(self.rows)", "self.total()", kernel=RUNS, moves=True)
     assert stall.cause is Cause.CPU
     assert stall.advice == (
@@ -267,7 +278,7 @@ def test_without_flags_the_advice_is_as_for_a_coroutine():
 # ---- the GIL, the holder, polling, and what else the code around says --------------------------------
 
 CODE = """\
-import time
+import time, numpy as np
 
 def flush(self):
     with self._lock:
@@ -345,11 +356,18 @@ MOVE = (
     "before or after."
 )
 WAIT = "Wait for the lock with `await asyncio.to_thread(...)`, or do not share it with that thread."
+HOLD_LESS = f"Hold the lock for less in `rank` (app.py:11): do the slow part before or after. {WAIT}"
+SHUT_DOWN = (
+    "Shut the executor down by `await loop.run_in_executor(None, executor.shutdown)`, or after the loop."
+)
 THREAD = held("thread", LockProof.OWNER, "sorted(rows)")
 EVENTS = {"syscall": "read", "target": Target(kind=TargetKind.OTHER, name="anon_inode:inotify")}
 PIPE = {"syscall": "read", "target": Target(kind=TargetKind.PIPE, name="")}
 DNS = {"syscall": "poll"}
-IN_PROCESS = "Run it in a process pool: it holds the GIL, so that a thread does not help."
+IN_PROCESS = (
+    "Give it less at a time, or have a process pool do what it computes: it holds the GIL, so that a thread "
+    "does not help."
+)
 ON_THREAD = "Run it with `await asyncio.to_thread(...)`: it releases the GIL while it works."
 
 
@@ -385,13 +403,13 @@ KNOWN = [
         "the holder's block is not known",
         ("self._lock.acquire()",),
         held("RLock", LockProof.OWNER, "sorted(rows)"),
-        f"Hold the lock for less in `rank` (app.py:11): do the slow part before or after. {WAIT}",
+        HOLD_LESS,
     ),
     Known(
         "a lock of processes that a thread of this one holds",
         ("/multiprocessing/synchronize.py:__enter__", "with self._lock, orders"),
         held("multiprocessing.RLock", LockProof.OWNER, "sorted(rows)"),
-        f"Hold the lock for less in `rank` (app.py:11): do the slow part before or after. {WAIT}",
+        HOLD_LESS,
     ),
     Known(
         "a lock of processes that another one holds",
@@ -431,13 +449,13 @@ KNOWN = [
         "an executor is shut down",
         ("/threading.py:join", "/concurrent/futures/thread.py:shutdown", "pool.shutdown()"),
         THREAD,
-        "Shut the executor down by `await loop.run_in_executor(None, executor.shutdown)`, or after the loop.",
+        SHUT_DOWN,
     ),
     Known(
         "by the end of its block",
         ("/threading.py:join", "/concurrent/futures/thread.py:shutdown", "with self.pool"),
         THREAD,
-        "Shut the executor down by `await loop.run_in_executor(None, executor.shutdown)`, or after the loop.",
+        SHUT_DOWN,
     ),
     Known(
         "a queue of multiprocessing is empty",
@@ -485,7 +503,7 @@ KNOWN = [
     Known(
         "a loop polls",
         ("time.sleep(0.005)",),
-        SLEEPS,
+        SLEEPS_AGAIN,
         "Await an `asyncio.Event` with a timeout (`asyncio.wait_for`) in place of polling with "
         "`time.sleep(0.005)`.",
     ),
@@ -536,24 +554,21 @@ KNOWN = [
         ("ledger.summary()",),
         RUNS,
         "Let `ledger.summary()` make less, or free that in pieces: a function frees its objects as it "
-        "returns, and "
-        "holds the GIL.",
+        "returns, and holds the GIL.",
     ),
     Known(
         "a task frees what it kept",
         (),
         RUNS,
         "Let go of what the task keeps in pieces, before it ends: freeing so many objects at once takes "
-        "long, and "
-        "holds the GIL.",
+        "long, and holds the GIL.",
     ),
     Known(
         "serialised, not parsed",
         ("/json/encoder.py:encode", "/json/__init__.py:dumps", "json.dumps(self.rows)"),
         RUNS,
         "Use a faster serialiser (orjson, msgspec), or smaller documents; `asyncio.to_thread` does not "
-        "help, since "
-        "the call holds the GIL.",
+        "help, since the call holds the GIL.",
     ),
     Known(
         "digits of a number",
@@ -575,8 +590,7 @@ KNOWN = [
         ("requests/api.py:post", "requests.post(url, record)", "/logging/__init__.py:handle", "print(line)"),
         {"syscall": "recvfrom"},
         "Put `logging.handlers.QueueHandler` before this handler, which cannot await: a `QueueListener` "
-        "thread then "
-        "calls it.",
+        "thread then calls it.",
     ),
 ]
 
@@ -585,6 +599,36 @@ KNOWN = [
 def test_advice_goes_by_what_is_known(known):
     stall = told(CODE, *known.calls, kernel=known.kernel, **(known.more or {}))
     assert stall.advice == known.says, (stall.cause, stall.evidence)
+
+
+WINDOW = """\
+def main():
+    app.exec()
+    query.exec()
+    self.text.see("end")
+    parse(report)
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "loop", "is_silent"),
+    [
+        (("app.exec()",), "qt", True),
+        (("query.exec()",), "asyncio", False),
+        (("tkinter/__init__.py:see", 'self.text.see("end")'), "tk", True),
+        (("parse(report)",), "tk", False),
+    ],
+)
+def test_what_belongs_to_the_loops_thread_is_not_moved(calls, loop, is_silent):
+    stall = told(WINDOW, *calls, kernel=RUNS, loop_kind=loop)
+    assert (stall.advice is None) is is_silent, stall.advice
+
+
+def test_a_packages_own_line_is_not_advised_about_as_any_line():
+    assert told("", "fastapi/encoders.py:jsonable_encoder", kernel=RUNS, moves=True).advice is None
+    assert told("", "fastapi/encoders.py:jsonable_encoder", kernel=SLEEPS).advice is None
+    own = told(WINDOW, "fastapi/encoders.py:jsonable_encoder", "parse(report)", kernel=RUNS, moves=True)
+    assert own.advice is not None
 
 
 FREES = "make less, or free that in pieces: a function frees its objects as it returns"
@@ -673,10 +717,11 @@ def test_a_text_that_grows_in_a_loop_is_joined_once(call, grows):
 
 
 def test_a_polling_loop_is_counted():
-    stall = told(CODE, "time.sleep(0.005)")
+    stall = told(CODE, "time.sleep(0.005)", kernel=SLEEPS_AGAIN)
     assert stall.title == "polling by time.sleep(0.005) in wait (app.py:32)"
     assert "Some 28 of `time.sleep(0.005)` in a row, in the loop of line 31." in stall.evidence
-    assert not any("in a row" in sentence for sentence in told(CODE, "time.sleep(0.2)").evidence)
+    long, stopped = told(CODE, "time.sleep(0.2)", kernel=SLEEPS_AGAIN), told(CODE, "time.sleep(0.005)")
+    assert not [said for said in (*long.evidence, *stopped.evidence) if "in a row" in said]
 
 
 def test_the_holder_of_a_lesser_cause_is_not_advised_about():
@@ -702,3 +747,176 @@ def test_modules_are_those_of_most_of_the_time_not_of_one_sample():
     stall = judged(evidence(samples(*stacks, **RUNS)), CODE)
     assert stall.cause is Cause.CPU
     assert stall.advice.startswith("Read the rows in batches")
+
+
+# ---- a call that a loop makes again and again -----------------------------------------------------------
+
+FEED = """\
+import json
+
+async def read(lines, rows):
+    for line in lines:
+        rows.append(json.loads(line))
+        rows[-1]["seen"] = True
+    json.loads(lines)
+    for line in lines:
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            logger.exception(line)
+        except KeyError:
+            rows.remove(line)
+"""
+DECODER = "/json/decoder.py:decode"
+ANEW = "Let the loop run between so many calls of `json.loads(line)`"
+FASTER = "faster parser"
+TRIED = "Check first what often fails"
+
+
+def fed(*rows, **more):
+    """The stall of samples at lines of FEED, each in json's decoder or not."""
+    texts = {
+        5: "json.loads(line)",
+        6: "rows[-1]",
+        7: "json.loads(lines)",
+        11: "except ValueError:",
+        12: "logger.exception(line)",
+        14: "rows.remove(line)",
+    }
+    stacks = [stack(*([lib(DECODER)] if inner else []), inside(FEED, texts[row])) for row, inner in rows]
+    return judged(evidence(samples(*stacks, **RUNS), **more), FEED)
+
+
+def test_small_calls_of_a_loop_are_told_from_a_large_one():
+    between = [(5, True), (5, True), (6, False)] * 6
+    assert ANEW in fed(*between).advice
+    assert FASTER in fed(*[(5, True)] * 18).advice  # it may be one call
+    assert FASTER in fed(*[(7, True)] * 18).advice
+    assert FASTER in fed(*[(5, True)] * 9, (6, False), *[(5, True)] * 8).advice
+
+
+def test_exceptions_are_blamed_only_where_a_loop_raises_them():
+    assert TRIED in fed(*[(11, False)] * 18).advice
+    assert TRIED not in fed(*[(12, True)] * 18).advice
+    assert TRIED not in fed(*[(14, False)] * 18).advice
+
+
+# ---- a call that was meant to run elsewhere -----------------------------------------------------------
+
+STARTS = """\
+class Worker(QThread):
+    def run(self):
+        crunch(self.rows)
+
+class Report:
+    def run(self):
+        crunch(self.pages)
+
+class Window:
+    def build(self):
+        self.worker.moveToThread(self.thread)
+
+    def start(self):
+        Thread(target=self.load(), daemon=True).start()
+        pool.submit(self.load(1))
+        self.root.after(10, self.load(2))
+        self.load(3)
+        plan(target=self.load(4))
+        self.worker.work()
+        self.other.work(5)
+        self.thread.run()
+        self.report.run()
+
+    def load(self, which=0):
+        crunch(which)
+
+    def work(self):
+        crunch(self.frames)
+"""
+HANDED, SLOT, RUN = "Hand over the function", "Emit a signal", "Call `start()`"
+
+
+@pytest.mark.parametrize(
+    ("calls", "says"),
+    [
+        (("crunch(which)", "self.load()"), HANDED),
+        (("crunch(which)", "self.load(1)"), HANDED),
+        (("crunch(which)", "self.load(2)"), HANDED),
+        (("crunch(which)", "self.load(3)"), None),
+        (("crunch(which)", "self.load(4)"), None),
+        (("crunch(self.frames)", "self.worker.work()"), SLOT),
+        (("crunch(self.frames)", "self.other.work(5)"), None),
+        (("crunch(self.rows)", "self.thread.run()"), RUN),
+        (("crunch(self.pages)", "self.report.run()"), None),
+    ],
+)
+def test_a_call_on_the_wrong_thread_is_told_by_where_it_is_written(calls, says):
+    kinds = {"crunch(self.rows)": "Worker.run", "crunch(self.pages)": "Report.run"}
+    inner, outer = (inside(STARTS, call) for call in calls)
+    inner = replace(inner, qualname=kinds.get(calls[0], inner.qualname))
+    stacks = [stack(lib("/mylib.py:step", index), inner, outer) for index in range(12)]
+    advice = judged(evidence(samples(*stacks, **RUNS), loop_kind="qt"), STARTS).advice
+    assert [one for one in (HANDED, SLOT, RUN) if one in advice] == ([says] if says else [])
+
+
+# ---- a library inside of a call, and a generator that never waits --------------------------------------
+
+STREAM = """\
+async def lines(days):
+    for day in days:
+        total = fsum(day)
+        yield str(total)
+
+async def slow(days):
+    async for day in days:
+        yield fsum(day)
+
+async def check(mail):
+    verify(mail)
+    await verify(mail, 2)
+    socket.getaddrinfo(mail, 25)
+"""
+GENERATOR = {"code_flags": 0x203}
+YIELDS = "Let the loop run between the pieces that `lines` yields"
+
+
+@pytest.mark.parametrize(
+    ("call", "between", "is_said"),
+    [("fsum(day)", True, True), ("fsum(day)", False, False), ("yield fsum(day)", True, False)],
+)
+def test_a_generator_that_never_waits_is_told_by_its_yields(call, between, is_said):
+    here = stack(lib("/statistics.py:fsum"), replace(inside(STREAM, call), **GENERATOR))
+    sends = stack(lib("starlette/responses.py:send"))
+    taken = samples(*[here, here, sends if between else here] * 6, **RUNS)
+    assert (YIELDS in (judged(evidence(taken), STREAM).advice or "")) is is_said
+
+
+RESOLVER = ("dns/resolver.py:resolve", "mailcheck/check.py:verify")
+
+
+@pytest.mark.parametrize(
+    ("calls", "kernel", "says"),
+    [
+        (
+            (*RESOLVER, "verify(mail)"),
+            DNS,
+            "Run `verify(mail)` with `await asyncio.to_thread(...)`: it waits by itself.",
+        ),
+        (("/subprocess.py:wait", "mailcheck/check.py:verify", "verify(mail)"), WAITS, "it waits by itself."),
+        (("socket.getaddrinfo(mail, 25)",), DNS, "Resolve names with `await loop.getaddrinfo(...)`"),
+        (
+            ("mailcheck/check.py:verify", "verify(mail)"),
+            RUNS,
+            "where it and the loop take turns with the GIL",
+        ),
+    ],
+)
+def test_what_waits_or_computes_inside_a_library_is_run_elsewhere(calls, kernel, says):
+    assert says in told(STREAM, *calls, kernel=kernel, moves=kernel is RUNS).advice
+
+
+@pytest.mark.parametrize("kernel", [RUNS, DNS, {"syscall": "recvfrom"}])
+def test_a_coroutine_of_a_library_that_is_awaited_goes_to_no_thread(kernel):
+    below = replace(lib("mailcheck/check.py:verify"), code_flags=ASYNC)
+    taken = samples(*[stack(below, inside(STREAM, "await verify(mail, 2)"))] * 12, **kernel)
+    assert judged(evidence(taken), STREAM).advice is None

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.diagnosis import FileSources
 from loopcanary.diagnosis.code.call_sites import CallSite, callee_of, find_call, one_line, shorten
 from loopcanary.model import Frame
+from loopcanary.source_text import FileSources
 
 
 def sites_of(source: str, name: str = "boom") -> CallSite:
@@ -36,6 +36,8 @@ def sites_of(source: str, name: str = "boom") -> CallSite:
     class Chain:
         def __getattr__(self, _name: str) -> object:
             return note if _name == name else lambda *_args, **_more: self
+
+        __delitem__ = note
 
     exec(compile(source, "f.py", "exec"), {name: note, "chain": Chain(), "x": 1})
     return found[0]
@@ -69,6 +71,20 @@ def test_the_call_is_marked_in_its_line():
     site = sites_of("if x:\n    y = 'é' + str(boom(x))")
     assert site.source == "y = 'é' + str(boom(x))"
     assert site.source[site.column - 1 : site.end_column - 1] == "boom(x)"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("if x: del chain['k']", "del chain['k']"),
+        ("del chain.rows(1)['k']", "del chain.rows(1)['k']"),
+        ("del boom(x)[0]", "boom(x)"),
+    ],
+)
+def test_what_a_del_frees_is_no_call_of_its_target(source, text):
+    site = sites_of(source)
+    assert site.text == text
+    assert site.source[site.column - 1 : site.end_column - 1] == text
 
 
 @pytest.mark.parametrize(

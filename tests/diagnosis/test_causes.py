@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -22,7 +23,6 @@ from tests.diagnosis.cases import (
     stack,
 )
 
-from loopcanary.diagnosis import SourceLines
 from loopcanary.diagnosis.causes.verdict import Finding, judge
 from loopcanary.model import (
     CallbackNames,
@@ -48,6 +48,7 @@ from loopcanary.model import (
     ThreadReading,
     ThreadStack,
 )
+from loopcanary.source_text import SourceLines
 
 SOURCE = """\
 import time
@@ -78,8 +79,27 @@ def at_call(call: str) -> Stack:
     return stack(at(call, SOURCE))
 
 
-def asleep(call: str, syscall: str | None, **more: object) -> StallEvidence:
-    return evidence(samples(*[at_call(call)] * 12, syscall=syscall, **more))
+def twelve(here: Stack | str | None, syscall: str | None = None, **how: object) -> StallEvidence:
+    """A stall of twelve samples of one stack, or of one call in SOURCE."""
+    stacks = [at_call(here) if isinstance(here, str) else here] * 12
+    return evidence(samples(*stacks, syscall=syscall, **how))
+
+
+def turn(callbacks: int, took_ms: int, longest_ms: int) -> dict[str, Any]:
+    """A turn of several callbacks, as fields of its evidence."""
+    return {
+        "scope": StallScope.TURN,
+        "turn_callbacks": callbacks,
+        "turn_callback_ns": took_ms * MS,
+        "longest_callback_ns": longest_ms * MS,
+    }
+
+
+def machine(until_ms: int, busy_ms: int, **more: Any) -> dict[str, Any]:
+    """Readings of a machine with two cores, as a field of the evidence."""
+    first = HostReading(at_ns=0, system_busy_ns=0, system_total_ns=0, system_stolen_ns=0)
+    last = {"system_busy_ns": busy_ms * MS, "system_total_ns": 2 * until_ms * MS, **more}
+    return {"host": (first, HostReading(at_ns=until_ms * MS, **last))}
 
 
 def library(function: str, file: str, *outer: tuple[str, str]) -> Stack:
@@ -87,8 +107,9 @@ def library(function: str, file: str, *outer: tuple[str, str]) -> Stack:
     return stack(*frames, at("file.read()", SOURCE))
 
 
-def moving() -> list[Stack]:
-    return [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 14)]
+def moving(count: int = 12) -> list[Stack]:
+    """Stacks of Python that computes: each at a line of its own."""
+    return [stack(frame("step", APP, 2 + line), at("total += 1", SOURCE)) for line in range(count)]
 
 
 def collection(begin_ms: int, end_ms: int, tid: int = 70) -> Collection:
@@ -102,91 +123,85 @@ HOLDER = Stack(
 STORIES = [
     Story(
         "a thread in clock_nanosleep sleeps",
-        asleep("time.sleep(0.3)", "clock_nanosleep"),
+        twelve("time.sleep(0.3)", "clock_nanosleep"),
         Cause.SLEEP,
         "12 of 12 samples slept in clock_nanosleep.",
     ),
     Story(
         "a select of no descriptor is a sleep",
-        asleep("select.select([], [], [], 0.3)", "pselect6", args=(0, 0, 0)),
+        twelve("select.select([], [], [], 0.3)", "pselect6", args=(0, 0, 0)),
         Cause.SLEEP,
         "slept in pselect6",
     ),
     Story(
         "a poll of no descriptor is a sleep",
-        asleep("file.read()", "poll", args=(140_000, 0, 300)),
+        twelve("file.read()", "poll", args=(140_000, 0, 300)),
         Cause.SLEEP,
         "slept in poll",
     ),
     Story(
         "a select of descriptors waits for the network",
-        asleep("select.select([], [], [], 0.3)", "pselect6", args=(9, 1, 1)),
+        twelve("select.select([], [], [], 0.3)", "pselect6", args=(9, 1, 1)),
         Cause.NETWORK_IO,
         "slept in pselect6",
     ),
     Story(
         "without the kernel's view, the text of a sleep tells",
-        asleep("time.sleep(0.3)", None, view=False),
+        twelve("time.sleep(0.3)", None, view=False),
         Cause.SLEEP,
         "were at a call of sleep",
     ),
     Story(
         "a thread that runs is not asleep, whatever the text",
-        evidence(samples(*[at_call("time.sleep(0.3)")] * 12, running=True)),
+        twelve("time.sleep(0.3)", running=True),
         Cause.NATIVE_CPU,
         "on a CPU",
     ),
     Story(
         "a futex that is not the GIL's is a lock",
-        asleep("lock.acquire()", "futex"),
+        twelve("lock.acquire()", "futex"),
         Cause.LOCK,
         "slept in futex",
     ),
     Story(
         "fcntl that waits for a lock of a file is a lock",
-        asleep("file.read()", "fcntl", args=(9, 7, 1)),
+        twelve("file.read()", "fcntl", args=(9, 7, 1)),
         Cause.LOCK,
         "slept in fcntl",
     ),
     Story(
         "so is fcntl that waits for a lock of an open file",
-        asleep("file.read()", "fcntl", args=(9, 38, 1)),
+        twelve("file.read()", "fcntl", args=(9, 38, 1)),
         Cause.LOCK,
         "slept in fcntl",
     ),
     Story(
         "fcntl of another command tells no cause",
-        asleep("file.read()", "fcntl", args=(9, 1030, 1)),
+        twelve("file.read()", "fcntl", args=(9, 1030, 1)),
         Cause.UNKNOWN,
         "slept in fcntl",
     ),
     Story(
         "a futex under `with lock` is a lock though another thread runs Python",
-        asleep("self._lock", "futex", gil=GilState.OTHER),
+        twelve("self._lock", "futex", gil=GilState.OTHER),
         Cause.LOCK,
         "slept in futex",
     ),
     Story(
         "a futex inside threading.py is a lock",
-        evidence(
-            samples(
-                *[library("Condition.wait", f"{STDLIB}/threading.py")] * 12,
-                syscall="futex",
-                gil=GilState.OTHER,
-            )
-        ),
+        twelve(library("Condition.wait", f"{STDLIB}/threading.py"), "futex", gil=GilState.OTHER),
         Cause.LOCK,
         "slept in futex",
     ),
     Story(
         "without the kernel's view, a queue's frame is a lock",
-        evidence(samples(*[library("Queue.get", f"{STDLIB}/queue.py")] * 12, view=False)),
+        twelve(library("Queue.get", f"{STDLIB}/queue.py"), view=False),
         Cause.LOCK,
         "waits for another thread",
     ),
     Story(
         "a futex while another thread holds the GIL is the GIL",
-        asleep("json.loads(body)", "futex", gil=GilState.OTHER),
+        twelve("json.loads(body)", "futex", gil=GilState.OTHER),
         Cause.GIL,
         "12 of 12 samples waited for the GIL.",
     ),
@@ -208,7 +223,7 @@ STORIES = [
     ),
     Story(
         "a stopped thread is the host's matter",
-        evidence(samples(*[at_call("file.read()")] * 12, state="T")),
+        twelve("file.read()", state="T"),
         Cause.HOST,
         "stopped by a signal or a tracer",
     ),
@@ -226,117 +241,95 @@ STORIES = [
     ),
     Story(
         "a thread in getaddrinfo resolves, whatever it sleeps in",
-        asleep("socket.getaddrinfo(host, 80)", "poll"),
+        twelve("socket.getaddrinfo(host, 80)", "poll"),
         Cause.DNS,
         "resolving a name, asleep in poll",
     ),
     Story(
         "the standard library's own getaddrinfo resolves too",
-        evidence(samples(*[library("getaddrinfo", f"{STDLIB}/socket.py")] * 12, syscall="recvfrom")),
+        twelve(library("getaddrinfo", f"{STDLIB}/socket.py"), "recvfrom"),
         Cause.DNS,
         "resolving a name",
     ),
     Story(
         "dnspython resolves, however deep it waits",
-        evidence(
-            samples(
-                *[
-                    library(
-                        "_wait_for",
-                        "/usr/lib/python3/dist-packages/dns/query.py",
-                        ("resolve", "/usr/lib/python3/dist-packages/dns/resolver.py"),
-                    )
-                ]
-                * 12,
-                syscall="poll",
-            )
+        twelve(
+            library(
+                "_wait_for",
+                "/usr/lib/python3/dist-packages/dns/query.py",
+                ("resolve", "/usr/lib/python3/dist-packages/dns/resolver.py"),
+            ),
+            "poll",
         ),
         Cause.DNS,
         "resolving a name, asleep in poll",
     ),
     Story(
         "a wait for a child is the child's",
-        asleep("os.waitpid(pid, 0)", "wait4"),
+        twelve("os.waitpid(pid, 0)", "wait4"),
         Cause.SUBPROCESS,
         "slept in wait4",
     ),
     Story(
         "reading a child's pipe inside subprocess.py is a wait for the child",
-        evidence(
-            samples(
-                *[
-                    library(
-                        "select", f"{STDLIB}/selectors.py", ("Popen._communicate", f"{STDLIB}/subprocess.py")
-                    )
-                ]
-                * 12,
-                syscall="poll",
-            )
+        twelve(
+            library("select", f"{STDLIB}/selectors.py", ("Popen._communicate", f"{STDLIB}/subprocess.py")),
+            "poll",
         ),
         Cause.SUBPROCESS,
         "slept in poll",
     ),
     Story(
         "importlib inside the callback is an import, and the statement is quoted",
-        evidence(
-            samples(
-                *[
-                    stack(
-                        frame("FileLoader.get_data", "<frozen importlib._bootstrap_external>", 9),
-                        frame("_find_and_load", "<frozen importlib._bootstrap>", 9),
-                        at("import numpy", SOURCE),
-                    )
-                ]
-                * 12,
-                running=True,
-            )
+        twelve(
+            stack(
+                frame("FileLoader.get_data", "<frozen importlib._bootstrap_external>", 9),
+                frame("_find_and_load", "<frozen importlib._bootstrap>", 9),
+                at("import numpy", SOURCE),
+            ),
+            running=True,
         ),
         Cause.IMPORT,
         "12 of 12 samples were inside `import numpy`.",
     ),
     Story(
         "importlib outside the loop is no import of the callback",
-        evidence(
-            samples(
-                *[
-                    Stack(
-                        frames=(
-                            *stack(at("file.read()", SOURCE)).frames,
-                            frame("_f", "<frozen importlib._bootstrap>"),
-                        )
-                    )
-                ]
-                * 12,
-                syscall="recvfrom",
-            )
+        twelve(
+            Stack(
+                frames=(
+                    *stack(at("file.read()", SOURCE)).frames,
+                    frame("_f", "<frozen importlib._bootstrap>"),
+                )
+            ),
+            syscall="recvfrom",
         ),
         Cause.NETWORK_IO,
         "slept in recvfrom",
     ),
     Story(
         "a read under ssl.py is the network, since OpenSSL reads sockets by read",
-        evidence(samples(*[library("SSLSocket.read", f"{STDLIB}/ssl.py")] * 12, syscall="read")),
+        twelve(library("SSLSocket.read", f"{STDLIB}/ssl.py"), "read"),
         Cause.NETWORK_IO,
         "slept in read",
     ),
     Story(
-        "a read of the program's own is a file", asleep("file.read()", "read"), Cause.DISK_IO, "slept in read"
+        "a read of the program's own is a file", twelve("file.read()", "read"), Cause.DISK_IO, "slept in read"
     ),
     Story(
         "uninterruptible sleep is the disk",
-        evidence(samples(*[at_call("file.read()")] * 12, state="D")),
+        twelve("file.read()", state="D"),
         Cause.DISK_IO,
         "uninterruptible sleep",
     ),
     Story(
         "running at one position is a C call, and the GIL is told",
-        evidence(samples(*[at_call("json.loads(body)")] * 12, running=True, gil=GilState.SELF)),
+        twelve("json.loads(body)", running=True, gil=GilState.SELF),
         Cause.NATIVE_CPU,
         "The call held the GIL in 12 of 12 of them",
     ),
     Story(
         "a C call that released the GIL is told apart",
-        evidence(samples(*[at_call("json.loads(body)")] * 12, running=True, gil=GilState.FREE)),
+        twelve("json.loads(body)", running=True, gil=GilState.FREE),
         Cause.NATIVE_CPU,
         "had released the GIL",
     ),
@@ -385,50 +378,31 @@ STORIES = [
     ),
     Story(
         "many callbacks in one turn are a burst, whatever they did",
-        evidence(
-            samples(*moving(), running=True),
-            scope=StallScope.TURN,
-            turn_callbacks=412,
-            turn_callback_ns=130 * MS,
-            longest_callback_ns=2 * MS,
-        ),
+        evidence(samples(*moving(), running=True), **turn(412, 130, 2)),
         Cause.BURST,
         "412 callbacks in one turn took 130 ms of 140 ms together; the longest took 2.00 ms.",
     ),
     Story(
         "a turn with one long callback is judged by its samples",
-        evidence(
-            samples(*moving(), running=True),
-            scope=StallScope.TURN,
-            turn_callbacks=2,
-            turn_callback_ns=130 * MS,
-            longest_callback_ns=90 * MS,
-        ),
+        evidence(samples(*moving(), running=True), **turn(2, 130, 90)),
         Cause.CPU,
         "on a CPU",
     ),
     Story(
         "a collection that fills a turn is no burst",
-        evidence(
-            samples(*moving(), running=True),
-            scope=StallScope.TURN,
-            turn_callbacks=30,
-            turn_callback_ns=130 * MS,
-            longest_callback_ns=20 * MS,
-            collections=(collection(10, 130),),
-        ),
+        evidence(samples(*moving(), running=True), **turn(30, 130, 20), collections=(collection(10, 130),)),
         Cause.GC,
         "took 120 ms of 140 ms",
     ),
     Story(
         "standing still without the kernel's view is unknown",
-        evidence(samples(*[at_call("re.match(pattern, text)")] * 12, view=False)),
+        twelve("re.match(pattern, text)", view=False),
         Cause.UNKNOWN,
         "the kernel's view of the thread is missing",
     ),
     Story(
         "a system call that tells nothing is named",
-        asleep("re.match(pattern, text)", "ioctl"),
+        twelve("re.match(pattern, text)", "ioctl"),
         Cause.UNKNOWN,
         "slept in ioctl, which names no cause",
     ),
@@ -447,13 +421,7 @@ STORIES = [
     ),
     Story(
         "without a sample, the record of a turn makes a burst",
-        evidence(
-            lasted_ms=300,
-            scope=StallScope.TURN,
-            turn_callbacks=412,
-            turn_callback_ns=290 * MS,
-            longest_callback_ns=2 * MS,
-        ),
+        evidence(lasted_ms=300, **turn(412, 290, 2)),
         Cause.BURST,
         "412 callbacks",
     ),
@@ -484,23 +452,44 @@ def test_a_cause_of_a_small_share_is_not_mentioned():
 
 
 def test_the_counters_overrule_samples_of_sleep():
-    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 25)]
     taken = [
         replace(
             sample,
             kernel=kernel("S" if index % 5 < 3 else "R", "futex" if index % 5 < 3 else None, index * 10 * MS),
         )
-        for index, sample in enumerate(samples(*steps))
+        for index, sample in enumerate(samples(*moving(23)))
     ]
     stall = judged(evidence(tuple(taken)), SOURCE)
     assert (stall.cause, stall.second_cause) == (Cause.CPU, None)
 
 
 def test_the_code_is_blamed_if_an_idle_host_would_stall():
-    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 62)]
-    stall = judged(evidence(samples(*steps, running=True, queued=0.6)), SOURCE)
-    assert stall.cause is Cause.CPU
-    assert any(sentence.startswith("Also host: 6") for sentence in stall.evidence)
+    stall = judged(evidence(samples(*moving(60), running=True, queued=0.6)), SOURCE)
+    assert (stall.cause, stall.second_cause, stall.cause_share) == (Cause.CPU, None, 1.0)
+    assert "60 of 60 samples were on a CPU or waited for one, at 60 places of the code." in stall.evidence
+    assert any(re.match(r"It waited 3\d\d ms of 620 ms for a CPU\.", told) for told in stall.evidence)
+
+
+def test_the_host_decides_if_an_idle_one_would_not_stall():
+    # Of 120 ms a fifth in the run queue: without it no stall.
+    stall = judged(evidence(samples(*moving(10), running=True, queued=0.2)), SOURCE)
+    assert (stall.cause, stall.second_cause) == (Cause.HOST, Cause.CPU)
+
+
+def test_a_stop_is_the_cause_where_it_is_the_largest_part():
+    assert stopped_for(600).cause is Cause.HOST
+    shorter = stopped_for(120)
+    assert (shorter.cause, shorter.second_cause) == (Cause.CPU, Cause.HOST)
+
+
+def stopped_for(stop_ms: int) -> Stall:
+    """200 ms of Python that computes, stopped in the middle."""
+    taken = samples(*moving(20), running=True)
+    late = [
+        replace(one, at_ns=one.at_ns + (stop_ms * MS if index >= 10 else 0))
+        for index, one in enumerate(taken)
+    ]
+    return judged(evidence(tuple(late)), SOURCE)
 
 
 def test_two_positions_of_a_tight_loop_are_no_c_call():
@@ -521,7 +510,7 @@ def test_a_syscall_number_means_another_call_on_another_machine():
 
 
 def test_samples_without_a_stack_still_tell_by_the_kernel():
-    stall = judged(evidence(samples(*[None] * 12, syscall="clock_nanosleep")))
+    stall = judged(twelve(None, "clock_nanosleep"))
     assert stall.cause is Cause.SLEEP
     assert stall.culprit is None
     assert stall.title == "sleeping in handler"
@@ -581,8 +570,7 @@ def test_thin_coverage_lowers_the_confidence():
 
 
 def test_stalls_by_the_host_have_a_neutral_title():
-    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 62)]
-    stall = judged(evidence(samples(*steps, running=True, queued=0.98)), SOURCE)
+    stall = judged(evidence(samples(*moving(60), running=True, queued=0.98)), SOURCE)
     assert stall.cause is Cause.HOST, stall.evidence
     assert stall.title == "runnable, but given no CPU by the host"
 
@@ -720,7 +708,7 @@ AIMS = [
 def aimed(aim: Aim) -> Stall:
     args = (0 if aim.call == "sys.stdin" else 7, 1, 1)
     here = stack(at(aim.call, STDIN))
-    return judged(evidence(samples(*[here] * 12, syscall=aim.syscall, args=args, target=aim.target)), STDIN)
+    return judged(twelve(here, syscall=aim.syscall, args=args, target=aim.target), STDIN)
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.title)
@@ -852,7 +840,7 @@ def test_c_code_called_by_the_loop_has_its_own_words(names, title, told):
 @pytest.mark.parametrize("call", ["os.fsync(journal)", "os.read(pipe, 100)"])
 def test_work_on_a_file_that_lies_in_memory_is_the_files(call):
     here = stack(at(call, STDIN))
-    stall = judged(evidence(samples(*[here] * 12, running=True, gil=GilState.FREE)), STDIN)
+    stall = judged(twelve(here, running=True, gil=GilState.FREE), STDIN)
     assert stall.cause is Cause.DISK_IO
     assert "what it needed was in memory" in " ".join(stall.evidence)
 
@@ -898,9 +886,7 @@ def test_pages_read_as_they_are_touched_are_the_disk():
 def test_a_fork_makes_a_child_even_while_it_computes():
     source = "def handler():\n    child = os.fork()\n    other = repo.fork()\n"
     forks = [stack(at(call, source)) for call in ("os.fork()", "repo.fork()")]
-    first, second = (
-        judged(evidence(samples(*[fork] * 12, running=True, gil=GilState.SELF)), source) for fork in forks
-    )
+    first, second = (judged(twelve(fork, running=True, gil=GilState.SELF), source) for fork in forks)
     assert (first.cause, second.cause) == (Cause.SUBPROCESS, Cause.NATIVE_CPU)
 
 
@@ -1004,6 +990,15 @@ def test_a_ready_thread_need_not_wait_for_the_gil(taken):
     assert len(stall.timeline.spans) > 1
 
 
+def test_a_thread_that_asks_for_the_gil_and_gets_no_core_computes_nothing():
+    """Most samples found it ready: it woke to ask, and the machine was busy."""
+    taken = asking(queued_ms=70, awake=range(1, 9))
+    stall = judged(evidence(taken, thread_names=((71, "worker-1"),), threshold_ns=20 * MS), SOURCE)
+    assert stall.cause is Cause.GIL
+    assert stall.second_cause not in (Cause.NATIVE_CPU, Cause.CPU)
+    assert stall.title == "GIL held by worker-1 in crunch (jobs.py:12)"
+
+
 @pytest.mark.parametrize(("of_ten", "struck"), [(1, None), (5, "write")])
 def test_a_short_gil_wait_names_no_package_line(of_ten, struck):
     waits = {"syscall": "futex", "gil": GilState.OTHER, "waits_for_gil": True, **held_by(71, "crunch")}
@@ -1071,6 +1066,7 @@ def test_a_holder_that_is_not_proven_is_not_named():
     stall = locked(LockProof.NONE)
     assert stall.holders == ()
     assert "The holder is not known." in stall.evidence
+    assert "if this thread has taken it before" in stall.advice
 
 
 @pytest.mark.parametrize(
@@ -1108,7 +1104,7 @@ def test_a_wait_to_be_woken_has_no_holder(call, told):
     queue = frame("Queue.get", f"{STDLIB}/queue.py", 180)
     here = stack(at(call, CONDITION, function="Condition.wait", file=threading), queue)
     view = LockView(kind="lock", proof=LockProof.NONE)
-    taken = evidence(samples(*[here] * 12, syscall="futex", lock=view))
+    taken = twelve(here, "futex", lock=view)
     text = SourceLines(lines=tuple(CONDITION.split("\n")), modified_wall_ns=0)
     stall = judged(taken, sources=SimpleNamespace(read={threading: text}.get))
     assert stall.cause is Cause.LOCK
@@ -1129,7 +1125,7 @@ def importing(*inner: Frame, **how: object) -> Stall:
     machinery = frame("_find_and_load", "<frozen importlib._bootstrap>", 9)
     body = frame("<module>", "/srv/app/shop/reports.py", 3)
     here = stack(*inner, machinery, body, machinery, at("import shop.reports", source))
-    return judged(evidence(samples(*[here] * 12, **how)), source)
+    return judged(twelve(here, **how), source)
 
 
 def test_imports_name_the_module_and_its_importer():
@@ -1201,7 +1197,7 @@ def test_a_forked_worker_waits_for_no_child():
     stall = judged(evidence(samples(*[asleep] * 12, syscall="clock_nanosleep"), loop_kind="uvloop"))
     assert stall.cause is Cause.SLEEP, stall.evidence
     waits = frame("Popen.wait", f"{STDLIB}/multiprocessing/popen_fork.py", 43)
-    stall = judged(evidence(samples(*[stack(waits, frame("main", APP, 90))] * 12, syscall="poll")))
+    stall = judged(twelve(stack(waits, frame("main", APP, 90)), "poll"))
     assert stall.cause is Cause.SUBPROCESS
 
 
@@ -1209,42 +1205,18 @@ def test_a_forked_worker_waits_for_no_child():
 
 
 def burst(**more: Any) -> Stall:
-    return judged(
-        evidence(
-            lasted_ms=300,
-            scope=StallScope.TURN,
-            turn_callbacks=412,
-            turn_callback_ns=290 * MS,
-            longest_callback_ns=2 * MS,
-            contributors=(
-                Contributor(name="push", count=400, total_ns=250 * MS, longest_ns=2 * MS),
-                Contributor(name="poll", count=12, total_ns=40 * MS, longest_ns=4 * MS),
-            ),
-            **more,
-        )
+    two = (
+        Contributor(name="push", count=400, total_ns=250 * MS, longest_ns=2 * MS),
+        Contributor(name="poll", count=12, total_ns=40 * MS, longest_ns=4 * MS),
     )
+    return judged(evidence(lasted_ms=300, **{"contributors": two, **turn(412, 290, 2), **more}))
 
 
 def test_a_burst_says_who_scheduled_its_callbacks():
-    entry = Contributor(
-        name="push",
-        count=400,
-        total_ns=250 * MS,
-        longest_ns=2 * MS,
-        scheduled=(Scheduler(file="/srv/app/feed.py", line=12, count=400),),
-    )
-    stall = judged(
-        evidence(
-            lasted_ms=300,
-            scope=StallScope.TURN,
-            turn_callbacks=400,
-            turn_callback_ns=290 * MS,
-            longest_callback_ns=2 * MS,
-            contributors=(entry,),
-        )
-    )
+    site = Scheduler(file="/srv/app/feed.py", line=12, count=400)
+    entry = Contributor(name="push", count=400, total_ns=250 * MS, longest_ns=2 * MS, scheduled=(site,))
     told = "push: 400 times, 250 ms together, 625 us on average; scheduled at /srv/app/feed.py:12."
-    assert told in stall.evidence
+    assert told in burst(contributors=(entry,)).evidence
 
 
 def test_a_burst_lists_callbacks_with_time_count_mean():
@@ -1257,15 +1229,8 @@ def test_a_burst_lists_callbacks_with_time_count_mean():
 
 @pytest.mark.parametrize(("count", "cause"), [(300, Cause.BURST), (30, Cause.HOST)])
 def test_a_burst_needs_no_idle_machine(count, cause):
-    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 2 + count)]
-    turn = evidence(
-        samples(*steps, running=True, queued=0.9, gil=GilState.SELF),
-        scope=StallScope.TURN,
-        turn_callbacks=600,
-        turn_callback_ns=count * 10 * MS,
-        longest_callback_ns=20 * MS,
-    )
-    assert judged(turn, SOURCE).cause is cause
+    taken = samples(*moving(count), running=True, queued=0.9, gil=GilState.SELF)
+    assert judged(evidence(taken, **turn(600, count * 10, 20)), SOURCE).cause is cause
 
 
 def test_a_late_start_is_in_the_evidence():
@@ -1310,13 +1275,9 @@ def test_a_gap_in_which_nothing_ran_is_the_hosts():
 
 
 def test_an_unseen_stall_on_a_crowded_machine_is_no_certain_stop():
-    crowded = (
-        HostReading(at_ns=0, system_busy_ns=0, system_total_ns=0),
-        HostReading(at_ns=600 * MS, system_busy_ns=1190 * MS, system_total_ns=1200 * MS),
-    )
     before = ThreadReading(at_ns=0, kernel=kernel("R", on_cpu=0, queue=0))
     unseen = evidence(lasted_ms=600, before=before, end_cpu_ns=3 * MS)
-    stall = judged(replace(unseen, host=crowded), SOURCE)
+    stall = judged(replace(unseen, **machine(600, 1190)), SOURCE)
     assert (stall.cause, stall.title) == (Cause.HOST, "runnable, but given no CPU by the host")
     assert "the watchdog found no core" in " ".join(stall.evidence)
     calm = judged(unseen, SOURCE)
@@ -1331,11 +1292,7 @@ def test_a_gap_in_which_the_thread_computed_is_the_watchdogs_own():
 def test_a_gap_in_a_sleep_is_the_sleeps_on_a_busy_machine():
     asleep = gap("S", "S")
     assert asleep.cause is not Cause.HOST
-    calm = (
-        HostReading(at_ns=0, system_busy_ns=0, system_total_ns=0),
-        HostReading(at_ns=600 * MS, system_busy_ns=100 * MS, system_total_ns=1200 * MS),
-    )
-    assert gap("S", "S", host=calm).cause is Cause.HOST
+    assert gap("S", "S", **machine(600, 100)).cause is Cause.HOST
 
 
 def test_a_sleep_seen_late_that_woke_late_is_a_sleep():
@@ -1365,6 +1322,13 @@ def test_one_late_look_at_a_thread_that_did_not_run():
     assert judged(ran, SOURCE).cause is not Cause.HOST
 
 
+def test_a_part_of_a_turn_without_samples_is_a_burst():
+    """Its samples are in the stall of the callback that came after it, and so is its CPU time."""
+    part = {**turn(300, 600, 3), "contributors": (), "end_cpu_ns": None}
+    before = ThreadReading(at_ns=0, kernel=kernel("R", on_cpu=0, queue=0))
+    assert judged(evidence(lasted_ms=610, before=before, **part), SOURCE).cause is Cause.BURST
+
+
 def test_the_portable_watchdog_is_late_for_other_reasons():
     told = " ".join(gap("R", "R", engine="portable").evidence)
     assert "neither the thread nor the watchdog" not in told
@@ -1382,11 +1346,9 @@ def test_a_stop_and_a_crowd_are_both_the_hosts():
 
 def test_a_stall_that_is_one_when_idle_is_the_codes():
     # A twentieth of a core, for three seconds: 150 ms of Python.
-    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 302)]
-    crowded = evidence(samples(*steps, running=True, queued=0.95, gil=GilState.SELF))
+    crowded = evidence(samples(*moving(300), running=True, queued=0.95, gil=GilState.SELF))
     stall = judged(crowded, SOURCE)
-    assert stall.cause is Cause.CPU, stall.evidence
-    assert stall.second_cause is Cause.HOST
+    assert (stall.cause, stall.second_cause) == (Cause.CPU, None), stall.evidence
 
 
 @pytest.mark.parametrize(("share", "cause"), [(0.06, Cause.HOST), (0.07, Cause.GIL)])
@@ -1402,6 +1364,22 @@ def test_a_starved_stalls_rest_gives_the_cause(share, cause):
     assert judge(starved, [lambda _, each=each: each for each in found], coverage=1.0).cause is cause
 
 
+def test_shares_add_up_to_the_stall_at_most():
+    stalled = SimpleNamespace(
+        duration_ns=119 * MS, evidence=SimpleNamespace(threshold_ns=100 * MS), sample_count=2
+    )
+    stalled.without = lambda _: stalled
+    found = (
+        Finding(cause=Cause.HOST, share=0.59, confidence=0.9, evidence=()),
+        Finding(cause=Cause.NATIVE_CPU, share=0.63, confidence=0.9, evidence=()),
+    )
+    verdict = judge(stalled, [lambda _, each=each: each for each in found], coverage=1.0)
+    assert [(one.cause, round(one.share, 2)) for one in verdict.findings] == [
+        (Cause.HOST, 0.59),
+        (Cause.NATIVE_CPU, 0.41),
+    ]
+
+
 def test_a_throttled_container_is_in_the_evidence():
     host = (
         HostReading(at_ns=0, throttled_ns=0),
@@ -1415,15 +1393,9 @@ def test_a_throttled_container_is_in_the_evidence():
 
 
 def robbed(stolen: float, *stacks: Stack, until_ms: int = 140, **more: Any) -> Stall:
-    """On two cores, one of them busy; by its clock the thread ran all the time, as some kernels have it."""
-    busy = until_ms * MS
-    host = (
-        HostReading(at_ns=0, system_busy_ns=0, system_total_ns=0, system_stolen_ns=0),
-        HostReading(
-            at_ns=busy, system_busy_ns=busy, system_total_ns=2 * busy, system_stolen_ns=int(stolen * busy)
-        ),
-    )
-    return judged(evidence(samples(*stacks or moving(), **{"running": True, **more}), host=host), SOURCE)
+    """One of two cores busy; by its clock the thread ran all the time, as some kernels have it."""
+    host = machine(until_ms, until_ms, system_stolen_ns=int(stolen * until_ms * MS))
+    return judged(evidence(samples(*stacks or moving(), **{"running": True, **more}), **host), SOURCE)
 
 
 @pytest.mark.parametrize("queued", [0.0, 0.3], ids=["the kernel counted it as run", "or not"])
@@ -1446,9 +1418,9 @@ def test_a_hypervisor_takes_nothing_from_a_sleep():
 
 
 def test_a_stall_that_the_code_would_make_alone_is_its_own():
-    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 302)]
-    stall = robbed(0.7, *steps, until_ms=3_030)
-    assert (stall.cause, stall.second_cause) == (Cause.CPU, Cause.HOST)
+    stall = robbed(0.7, *moving(300), until_ms=3_030)
+    assert (stall.cause, stall.second_cause) == (Cause.CPU, None)
+    assert "For 70 % of their busy time the hypervisor ran other machines (steal)." in stall.evidence
 
 
 def test_a_lowered_priority_and_its_line_are_evidence():
@@ -1511,7 +1483,7 @@ def test_a_stall_of_two_causes_has_portions():
     )
     assert stall.cause is Cause.SLEEP
     assert [(part.cause, part.culprit.function) for part in stall.portions if part.culprit] == [
-        (Cause.SLEEP, "wait"),
+        (Cause.SLEEP, "wait")
     ] + [(part.cause, part.culprit.function) for part in stall.portions[1:] if part.culprit]
     assert stall.portions[0].share == pytest.approx(0.8, abs=0.05)
     assert stall.portions[0].blocker.call == "time.sleep(0.32)"

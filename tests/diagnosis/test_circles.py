@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loopcanary.model import LockProof, LockView, Stack, Stall, StallEvidence, StateWord, ThreadWait
+from loopcanary.model.waiting import FUTURE, THREAD_END
 
 from .cases import MS, frame, judged, samples, stack
 from .cases import evidence as of
@@ -53,6 +54,21 @@ def test_a_circle_is_said_with_its_threads_and_places():
     )
     assert stall.state_word is StateWord.DEADLOCKED
     assert "same order" in stall.advice
+
+
+@pytest.mark.parametrize(
+    ("kinds", "says"),
+    [
+        (("end of thread", "future"), "whose work it waits for"),
+        (("end of thread", "end of thread"), "without the other"),
+        (("end of thread", "lock"), "Release the lock"),
+    ],
+)
+def test_advice_is_about_a_lock_where_there_is_one(kinds, says):
+    names = {"end of thread": THREAD_END, "future": FUTURE}
+    first, second = [names.get(kind, kind) for kind in kinds]
+    stall = judged(stalled(wait(70, 71, first, HERE), wait(71, 70, second), kind=first))
+    assert says in stall.advice
 
 
 def test_a_thread_that_waits_for_a_circle_is_not_of_it():

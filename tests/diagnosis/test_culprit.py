@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 from tests.diagnosis.cases import (
     APP,
+    ASYNC,
     CLOCK,
     MS,
     PATHS,
+    PLAIN,
     SESSION,
     SITE,
     STDLIB,
@@ -22,7 +24,7 @@ from tests.diagnosis.cases import (
     stack,
 )
 
-from loopcanary.diagnosis import diagnose
+from loopcanary.diagnosis.judgement import diagnose
 from loopcanary.model import CallbackNames, Cause, Config, GilState, Severity, Stack, StallScope, StallState
 
 SOURCE = """\
@@ -334,6 +336,45 @@ def test_calls_that_share_the_time_give_no_blocker_text():
     ]
     stall = judged(evidence(samples(*parts, running=True)), SOURCE)
     assert stall.blocker is None
+
+
+@pytest.mark.parametrize(
+    ("made", "below", "blamed"),
+    [
+        (frame("user", "<dynamic-code>", 2), (), "user"),
+        (frame("<module>", "<cell>", 2), (), "<module>"),
+        (frame("user", "<dynamic-code>", 2), (frame("get", LIBRARY),), "handler"),
+        (frame("__init__", "<string>", 3), (), "handler"),
+        (frame("dot", "<__array_function__ internals>", 200), (), "handler"),
+        (frame("root", "<template>", 7), (), "handler"),
+    ],
+)
+def test_code_made_while_the_program_ran_is_blamed_where_it_spent_the_time(made, below, blamed):
+    culprit = culprit_of(*[stack(*below, made, at("first()", SOURCE))] * 12)
+    assert culprit.function == blamed
+    assert culprit.in_app
+
+
+def test_made_code_that_a_package_calls_is_blamed_without_own_code_around_it():
+    made = frame("user", "<dynamic-code>", 2, code_flags=PLAIN)
+    stall = judged(
+        evidence(
+            samples(*[stack(made, frame("call", LIBRARY, code_flags=ASYNC))] * 12, syscall="clock_nanosleep")
+        )
+    )
+    assert (stall.culprit.function, stall.cause) == ("user", Cause.SLEEP)
+    assert "to_thread" not in stall.advice
+
+
+def test_no_c_call_is_told_of_code_whose_source_is_gone():
+    loops = samples(
+        *[stack(frame("<module>", "<cell>", 2), at("first()", SOURCE))] * 12, running=True, gil=GilState.SELF
+    )
+    assert judged(evidence(loops), SOURCE).cause is Cause.CPU
+    waits = samples(
+        *[stack(frame("<module>", "<cell>", 2), at("first()", SOURCE))] * 12, running=True, gil=GilState.FREE
+    )
+    assert judged(evidence(waits), SOURCE).cause is Cause.NATIVE_CPU
 
 
 @pytest.mark.parametrize(

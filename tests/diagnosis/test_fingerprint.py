@@ -21,7 +21,8 @@ from tests.diagnosis.cases import (
     stack,
 )
 
-from loopcanary.diagnosis import CodePaths, explain
+from loopcanary.diagnosis.code.ownership import CodePaths
+from loopcanary.diagnosis.fingerprint import explain
 from loopcanary.model import (
     CallbackNames,
     Cause,
@@ -96,7 +97,7 @@ def test_the_fingerprint_differs(title, stall):
 
 
 def test_it_is_versioned_and_explained():
-    assert BASE.fingerprint.startswith("5:")
+    assert BASE.fingerprint.startswith("6:")
     assert len(BASE.fingerprint) == 14
     assert explain(BASE, PATHS) == (
         "scope=callback",
@@ -108,7 +109,7 @@ def test_it_is_versioned_and_explained():
 
 def test_version_five_gives_what_it_always_gave():
     # Stores hold these: another value needs another version.
-    assert BASE.fingerprint == "5:4c9503c6b1ee"
+    assert BASE.fingerprint == "6:4c9503c6b1ee"
 
 
 def test_a_host_without_the_source_gives_the_same():
@@ -301,11 +302,12 @@ def test_a_wait_for_a_held_lock_is_its_holders():
 
 
 def test_a_burst_of_one_callback_is_its_own():
-    def burst(*names):
+    def burst(*names, taken=()):
         entries = tuple(Contributor(name=n, count=9, total_ns=t * MS, longest_ns=MS) for n, t in names)
         return explain(
             judged(
                 evidence(
+                    taken,
                     lasted_ms=300,
                     scope=StallScope.TURN,
                     turn_callbacks=99,
@@ -318,6 +320,9 @@ def test_a_burst_of_one_callback_is_its_own():
 
     assert burst(("push 7", 200), ("poll", 80)) == ("scope=turn", "cause=burst", "contributor=push #")
     assert burst(("push", 150), ("poll", 140)) == ("scope=turn", "cause=burst")
+    here = stack(frame("push", "/srv/app/app.py", 10))
+    found = burst(("push", 150), ("poll", 140), taken=samples(*[here] * 25, running=True))
+    assert found == ("scope=turn", "cause=burst", "culprit.file=app.py", "culprit.function=push")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopcanary.diagnosis.code.code_paths import CodePaths
 from loopcanary.diagnosis.code.frame_table import FrameTable
-from loopcanary.diagnosis.code.ownership import Owner, Ownership
+from loopcanary.diagnosis.code.ownership import CodePaths, Owner, Ownership
 from loopcanary.diagnosis.code.stack_frames import NO_STACK
 from loopcanary.model import Frame, Stack
 

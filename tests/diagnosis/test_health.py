@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.diagnosis import loop_health
-from loopcanary.diagnosis.health.loop import delay_shares, delay_without, turns_without
+from loopcanary.diagnosis.health import delay_shares, delay_without, loop_health, turns_without
 from loopcanary.model import LaneTotals
 from loopcanary.model.evidence import congested_slices
 

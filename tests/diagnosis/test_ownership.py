@@ -8,10 +8,16 @@ import pytest
 from tests.diagnosis.cases import APP, PATHS, SITE, STDLIB
 
 import loopcanary
-from loopcanary.diagnosis import CodePaths
-from loopcanary.diagnosis.code.code_paths import captured
-from loopcanary.diagnosis.code.ownership import Owner, Ownership, module_name, portable_path
-from loopcanary.engine.in_process import drain
+from loopcanary.diagnosis.code.ownership import (
+    CodePaths,
+    Owner,
+    Ownership,
+    captured,
+    module_name,
+    portable_path,
+)
+from loopcanary.engine import drain
+from loopcanary.facts import code_paths
 
 PLACES = CodePaths(
     stdlib=("/usr/lib/python3.11",),
@@ -48,7 +54,7 @@ PLACES = CodePaths(
         ("memory:0x7f46a7902f90", Owner.SYNTHETIC),
         ("/srv/app/bin/serve", Owner.OWN),
         ("/srv/app/site.wsgi", Owner.OWN),
-        ("/srv/venv/lib/python3.11/site-packages/loopcanary/engine/in_process/drain.py", Owner.OURS),
+        ("/srv/venv/lib/python3.11/site-packages/loopcanary/engine/drain.py", Owner.OURS),
         ("/srv/venv/lib/python3.11/site-packages/loopcanary_plugin/x.py", Owner.INSTALLED),
     ],
 )
@@ -58,7 +64,7 @@ def test_owner_by_place(file, owner):
 
 def test_without_any_known_path_the_usual_places_tell():
     ownership = Ownership(CodePaths())
-    assert ownership.of(f"{SITE}/loopcanary/engine/in_process/drain.py") is Owner.OURS
+    assert ownership.of(f"{SITE}/loopcanary/engine/drain.py") is Owner.OURS
     assert ownership.of(f"{SITE}/requests/api.py") is Owner.INSTALLED
     assert ownership.of(f"{STDLIB}/json/decoder.py") is Owner.STDLIB
     assert ownership.of(APP) is Owner.OWN
@@ -99,6 +105,8 @@ def test_a_folder_above_the_root_is_no_package():
         (f"{SITE}/requests/__init__.py", "requests/__init__.py", "requests"),
         (f"{STDLIB}/json/decoder.py", "json/decoder.py", "json.decoder"),
         ("/somewhere/deep/pkg/mod.py", "pkg/mod.py", "pkg.mod"),
+        ("/tmp/ipykernel_29256/2583480661.py", "ipykernel/2583480661.py", "ipykernel.2583480661"),
+        ("<ipython-input-3-5d1e0f>", "<ipython-input-5d1e0f>", "<ipython-input-5d1e0f>"),
         ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>", "importlib._bootstrap"),
     ],
 )
@@ -107,8 +115,7 @@ def test_names_that_do_not_depend_on_the_host(file, path, module):
 
 
 def test_paths_survive_json():
-    paths = CodePaths.capture()
-    assert CodePaths.from_json(json.loads(json.dumps(paths.to_json()))) == paths
+    assert CodePaths.from_json(json.loads(json.dumps(code_paths()))) == CodePaths.capture()
 
 
 def test_a_damaged_dict_of_paths_is_read_as_far_as_it_is_sound():

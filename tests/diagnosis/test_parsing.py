@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from loopcanary.diagnosis.code.parsing import HAS_ONE_COUNT, expression, parses, statement
+from loopcanary.diagnosis.code.syntax import HAS_ONE_COUNT, expression, parses, statement
 
 DEEP = 40
 TEXT = f"x = [{'f(a, b, c), ' * 200}]"
@@ -65,6 +65,19 @@ def test_a_tree_of_the_program_is_not_disturbed(program):
     program.join()
     assert program.tree is not None
     assert ast.unparse(expression("load(path)")) == "load(path)"
+
+
+@pytest.mark.skipif(not HAS_ONE_COUNT, reason="this CPython counts the depth of each tree by itself")
+def test_no_collection_begins_in_a_tree_of_ours(monkeypatch):
+    seen = []
+
+    def compiled(*arguments):
+        seen.append(gc.isenabled())
+        return compile(*arguments)
+
+    monkeypatch.setattr("loopcanary.diagnosis.code.syntax.compile", compiled, raising=False)
+    assert isinstance(statement("total += 1"), ast.AugAssign)
+    assert (seen, gc.isenabled()) == ([False], True)
 
 
 def test_what_is_no_source_is_said():

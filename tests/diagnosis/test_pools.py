@@ -7,7 +7,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.diagnosis import loop_health, process_health
+from loopcanary.diagnosis.health import loop_health, process_health
 
 from .test_health import MS, totals
 

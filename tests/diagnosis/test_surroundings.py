@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.diagnosis.cases import MS, evidence, frame, kernel, samples, stack
 
-from loopcanary.diagnosis.samples.surroundings import make_surroundings
+from loopcanary.diagnosis.ledger import make_surroundings
 from loopcanary.model import HostReading, Surroundings
 
 HERE = [stack(frame("handler"))] * 3

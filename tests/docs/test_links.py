@@ -53,9 +53,7 @@ def test_every_path_of_the_tree_exists(page: Path) -> None:
 
 
 def test_tests_that_findings_name_are_there():
-    named = set(
-        re.findall(r"[\w/]+/test_\w+\.(?:py|c)\b", (TREE / "docs/decisions/0015-findings.md").read_text())
-    )
+    named = set(re.findall(r"[\w/]+/test_\w+\.(?:py|c)\b", (TREE / "docs/internals/findings.md").read_text()))
     assert named
     assert {
         name for name in named if not any((TREE / root / name).exists() for root in ("tests", "native/tests"))

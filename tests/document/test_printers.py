@@ -7,9 +7,8 @@ import re
 import pytest
 
 from loopcanary.document import html, markdown
-from loopcanary.document.layout import Sheet, lines
+from loopcanary.document.layout import Sheet, lines, painted
 from loopcanary.document.makers import dim, facts, line, name, number, part, place_of, prose, said, sentences
-from loopcanary.document.paint import painted
 from loopcanary.document.parts import (
     Bars,
     Document,

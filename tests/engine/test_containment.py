@@ -24,16 +24,16 @@ _TELL = """
         stall(name)
     loopcanary.uninstall()
     counts = dict(canary.boundary.counts())
-    counts.update({key: value for key, value in parts.pipeline.counts.items()})
+    counts.update({key: value for key, value in running.parts.pipeline.counts.items()})
     print(json.dumps(counts))
 """
 _REMEMBER = """
     import loopcanary
     from loopcanary.engine import canary as made
     def remember(self, engine, before=None, begin=made.Canary._begin):
-        global parts
+        global running
         begin(self, engine, before)
-        parts = getattr(engine, "parts", None)
+        running = engine
     made.Canary._begin = remember
 
     def fails(*_arguments, **_more):
@@ -59,7 +59,7 @@ BROKEN = {
         1,
     ),
     "store": ("from loopcanary.store import Store; Store.put_issue = fails", "store", 3),
-    "diagnosis": ("from loopcanary import diagnosis; diagnosis.diagnose = fails", "diagnosis", 3),
+    "diagnosis": ("from loopcanary.diagnosis import judgement; judgement.diagnose = fails", "diagnosis", 3),
     "reader of the flight file": (
         "from loopcanary.flight import FlightFile; FlightFile.stalls = fails",
         "drain",
@@ -195,7 +195,7 @@ def test_a_drain_that_is_late_leaves_the_next_engine_alone(place):
     program = place.program("""
         import loopcanary
         from loopcanary import _native
-        from loopcanary.engine.in_process import drain
+        from loopcanary.engine import drain
         drain._FINISH_S = 0.1
         busy, go_on = threading.Event(), threading.Event()
 
@@ -223,7 +223,7 @@ def test_a_drain_that_is_late_leaves_the_next_engine_alone(place):
 def test_a_late_drain_removes_only_what_it_took(place):
     program = place.program("""
         import loopcanary
-        from loopcanary.engine.in_process import drain
+        from loopcanary.engine import drain
         drain._FINISH_S = 0.1
         busy, go_on = threading.Event(), threading.Event()
 

@@ -88,7 +88,7 @@ def test_a_crash_leaves_its_line_wherever_it_comes(place: Place, name: str, repo
     {story.does}
     """
     stall, stderr = crashed(place, program, LOOPCANARY_KEEPER="0")
-    assert (stall.state, stall.confidence) == (StallState.KILLED, 1.0)
+    assert (stall.state, stall.confidence) == (StallState.CRASHED, 1.0)
     assert (stall.scope, stall.culprit and stall.culprit.source) == (story.scope, story.line)
     assert stall.thread == story.thread or not story.thread
     assert stall.title.startswith("crashed: stack overflow (" if story.is_stack_over else "crashed: SIGSEGV")

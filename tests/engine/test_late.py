@@ -1,4 +1,4 @@
-"""Programs without a keeper: what judges is loaded by their first stall, and not before."""
+"""Programs that judge their stalls themselves: their drain loads what that takes, at their start."""
 
 from __future__ import annotations
 
@@ -16,76 +16,97 @@ from .watching import COUNTS_THREADS_LATE, Place
 
 NATIVE = pytest.param("native", marks=pytest.mark.native)
 BOTH = pytest.mark.parametrize("engine", [NATIVE, "portable"])
-_TAKEN_OVER = """
-    def taken_over():
-        gives_up = time.monotonic() + 60
-        while canary.kept is not None and time.monotonic() < gives_up:
-            time.sleep(0.01)
-        assert canary.kept is None
+LOAD = """
+    from loopcanary.engine.running import RunningEngine
+    real_load = RunningEngine._loaded
 """
-JUDGES = '{*sys.modules} & {"loopcanary.assembly.engine", "loopcanary.store", "sqlite3"}'
 
 
-def run(place: Place, program: str, *, engine: str = "native", status: int | None = 0):
-    text = "    import loopcanary\n" + _TAKEN_OVER + "\n    canary = loopcanary.install()" + program
+def run(place: Place, program: str, *, engine: str = "native", status: int | None = 0, before: str = ""):
+    text = f"    import loopcanary\n{before}\n    canary = loopcanary.install()\n{program}"
     return place.run(place.program(text), status=status, LOOPCANARY_KEEPER="0", LOOPCANARY_ENGINE=engine)
 
 
 @BOTH
-def test_the_first_stall_loads_what_judges(place: Place, engine: str):
-    program = f"""
-    asyncio.run(asyncio.sleep(0))
-    print(*{JUDGES}, threading.active_count())
-    stall("first")
-    taken_over()
-    stall("second")
-    names = {{"first", "second"}}
-    while not names <= {{stall.culprit.function for stall in canary.stalls if stall.culprit}}:
-        time.sleep(0.01)
+def test_the_drain_loads_what_judges(place: Place, engine: str):
+    before = (
+        """
+    import _thread
+    loaders = set()
     """
-    done = run(place, program, engine=engine)
-    threads = 1 if engine == "native" else 2
-    assert done.stdout.split() == [f"{threads}"]
-    assert done.stderr == ""
-    assert place.culprits() == ["first", "second"]
-
-
-@BOTH
-def test_a_program_without_a_stall_leaves_its_figures(place: Place, engine: str):
-    program = f"\n    asyncio.run(asyncio.sleep(0))\n    print(canary.loops())\n    assert not {JUDGES}"
-    run(place, program, engine=engine)
-    (session,) = place.sessions().values()
-    assert (session.end, len(session.loops)) == (SessionEnd.EXIT, 1)
-
-
-@pytest.mark.native
-def test_stalls_can_be_asked_for_before_that(place: Place):
+        + LOAD
+        + """
+    def load(self):
+        loaders.add(_thread.get_ident())
+        return real_load(self)
+    RunningEngine._loaded = load
+    """
+    )
     program = """
-    asyncio.run(asyncio.sleep(0))
-    canary.kept.backend.native.on_take_over(None)
     stall("first")
-    while not (counts := loopcanary.statistics())["stalls_recorded"]:
+    names = set()
+    while "first" not in names:
+        names = {stall.culprit.function for stall in canary.stalls if stall.culprit}
         time.sleep(0.01)
-    culprits = [stall.culprit for stall in canary.stalls if stall.culprit]
-    blocks = [culprit.function for culprit in culprits if culprit.file.startswith("stalls/")]
-    print(counts.get("stalls_reported"), *blocks, flush=True)
-    os.kill(os.getpid(), 9)
+    print(_thread.get_ident() in loaders, len(loaders), "loopcanary.diagnosis" in sys.modules)
     """
-    done = run(place, program, status=-signal.SIGKILL)
-    assert done.stdout.split() == ["None", "first"]
+    done = run(place, program, engine=engine, before=before)
+    assert done.stdout.split() == ["False", "1", "True"]
+    assert done.stderr == ""
     assert place.culprits() == ["first"]
 
 
 @BOTH
+def test_nobody_waits_for_what_was_loaded_at_once(place: Place, engine: str):
+    before = (
+        """
+    import threading
+    from loopcanary.engine import running
+    is_loaded = threading.Event()
+    """
+        + LOAD
+        + """
+    def load(self):
+        try:
+            return real_load(self)
+        finally:
+            is_loaded.set()
+    RunningEngine._loaded = load
+    real_start = running.Drain.start
+    def start(self):
+        real_start(self)
+        is_loaded.wait()  # the starting thread gets no core before
+    running.Drain.start = start
+    running.wait_while = lambda is_loading: print("waits")
+    """
+    )
+    done = run(place, "    print(len(canary.statistics()['loops']))", engine=engine, before=before)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@BOTH
+def test_a_program_without_a_stall_leaves_its_figures(place: Place, engine: str):
+    run(place, "    asyncio.run(asyncio.sleep(0))\n    assert canary.loops()", engine=engine)
+    (session,) = place.sessions().values()
+    assert (session.end, len(session.loops)) == (SessionEnd.EXIT, 1)
+
+
+@BOTH
 def test_a_fork_comes_in_between(place: Place, engine: str):
-    program = """
+    before = (
+        LOAD
+        + """
     inside = threading.Event()
-    def first_part():
+    def load(self):
+        RunningEngine._loaded = real_load
         inside.set()
-        while not canary._loading._forks:  # it ends when the fork has begun, which waits for that
-            time.sleep(0.001)
-    canary._loading._parts.insert(0, first_part)
-    stall("first")
+        while "canary" not in globals() or not canary._forks:
+            time.sleep(0.001)  # the load ends when the fork has begun, which waits for that
+        return real_load(self)
+    RunningEngine._loaded = load
+    """
+    )
+    program = """
     inside.wait()
     child = os.fork()
     if child == 0:
@@ -93,82 +114,118 @@ def test_a_fork_comes_in_between(place: Place, engine: str):
         loopcanary.uninstall()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    taken_over()
     stall("parent")
     """
-    done = run(place, program, engine=engine)
+    done = run(place, program, engine=engine, before=before)
     assert done.stderr == "" or COUNTS_THREADS_LATE
-    assert place.culprits() == ["child", "first", "parent"]
+    assert place.culprits() == ["child", "parent"]
 
 
 @BOTH
 def test_who_imports_what_is_loaded_may_ask_and_fork(place: Place, engine: str):
     """The load waits for a module that the program imports, and the program for nothing."""
-    program = """
+    before = """
     from importlib import _bootstrap
-    with _bootstrap._ModuleLockManager("loopcanary.store"):
-        stall("first")
-        deadline = time.monotonic() + 60
-        while not canary._loading.is_busy() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert canary.kept is not None
+    is_imported = _bootstrap._ModuleLockManager("loopcanary.store")
+    is_imported.__enter__()
+    """
+    program = """
+    while not canary._engine.drain.is_importing():
+        time.sleep(0.01)
+    def ask():
+        began = time.monotonic()
         loopcanary.statistics(), canary.stalls, canary.loops()
         if os.fork() == 0:
             os._exit(0)
         os.wait()
-    taken_over()
-    stall("second")
+        print(time.monotonic() - began < 4)
+    names = {"ask": ask}
+    exec(compile("def find_and_load(): ask()", "<frozen importlib._bootstrap>", "exec"), names)
+    names["find_and_load"]()
+    is_imported.__exit__(None, None, None)
+    stall("first")
     """
-    run(place, program, engine=engine)
-    assert place.culprits() == ["first", "second"]
+    done = run(place, program, engine=engine, before=before)
+    assert done.stdout == "True\n"
+    assert place.culprits() == ["first"]
 
 
 @BOTH
 def test_a_factory_that_exits_ends_nothing(place: Place, engine: str):
-    program = """
+    before = """
     from loopcanary.registry import REGISTRY, REPORTERS
     REGISTRY.add(REPORTERS, "broken", lambda run: sys.exit("bad settings"))
-    stall("first")
-    taken_over()
-    stall("second")
     """
-    done = run(place, program, engine=engine)
+    done = run(place, '    stall("first")', engine=engine, before=before)
     (line,) = done.stderr.splitlines()
-    assert line == "loopcanary: reporter broken failed and is switched off: SystemExit: bad settings"
-    assert place.culprits() == ["first", "second"]
+    assert line == (
+        "loopcanary: reporter broken failed and is switched off: RuntimeError: SystemExit('bad settings')"
+    )
+    assert place.culprits() == ["first"]
 
 
 @BOTH
-@pytest.mark.parametrize("failing", ["make_engine", "drain"])
-def test_a_load_that_fails_is_tried_again(place: Place, failing: str, engine: str):
-    fails = {
-        "make_engine": """
-    make = canary._make_engine
-    def fail(*given):
-        canary._make_engine = make
+def test_a_load_that_fails_is_tried_again(place: Place, engine: str):
+    before = """
+    from loopcanary.engine import running
+    from loopcanary.engine.canary import Canary
+    running._AGAIN_S = 0.05
+    load = Canary.load_on_drain
+    def fail(self, make):
+        Canary.load_on_drain = load
         raise OSError("not now")
-    asyncio.run(asyncio.sleep(0))
-    canary._make_engine = fail
-    """,
-        "drain": """
-    from loopcanary.engine.in_process.drain import Drain
-    start = Drain.start
-    def fail(self):
-        Drain.start = start
-        raise OSError("not now")
-    Drain.start = fail
-    """,
-    }[failing]
-    done = run(place, f'{fails}\n    stall("first")\n    taken_over()\n    stall("second")', engine=engine)
+    Canary.load_on_drain = fail
+    """
+    program = """
+    stall("first", 1)  # how many samples there are is not known yet
+    while not canary.stalls:
+        time.sleep(0.01)
+    """
+    done = run(place, program, engine=engine, before=before)
     (line,) = done.stderr.splitlines()
     assert line.startswith("loopcanary: judging failed; what stalls is not shown")
     assert line.endswith("not now")
-    assert place.culprits() == ["first", "second"]
+    assert place.culprits() == ["first"]
+
+
+@pytest.mark.native
+def test_what_could_not_be_loaded_is_left_to_the_next_report(place: Place):
+    before = """
+    from loopcanary.engine.canary import Canary
+    def fail(self, make):
+        raise OSError("never")
+    Canary.load_on_drain = fail
+    """
+    done = run(place, '    stall("first")\n    print(canary.stalls, canary.loops())', before=before)
+    assert done.stdout == "[] ()\n"
+    assert len(done.stderr.splitlines()) == 1
+    assert place.culprits() == ["first"]
+
+
+@BOTH
+def test_without_a_drain_the_end_judges(place: Place, engine: str):
+    before = """
+    from loopcanary.engine.drain import Drain
+    def fail(self):
+        raise OSError("no thread")
+    Drain.start = fail
+    """
+    done = run(place, '    stall("first")', engine=engine, before=before)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("loopcanary: judging failed; what stalls is not shown")
+    assert line.endswith("no thread")
+    assert place.culprits() == ["first"]
+
+
+@BOTH
+def test_a_program_that_ends_while_it_is_loaded_loses_nothing(place: Place, engine: str):
+    run(place, '    stall("first", 0.12)', engine=engine)
+    assert place.culprits() == ["first"]
 
 
 @BOTH
 def test_a_short_program_takes_in_what_many_have_left(place: Place, engine: str):
-    run(place, "\n    asyncio.run(asyncio.sleep(0))")
+    place.run(place.program("asyncio.run(asyncio.sleep(0))"), LOOPCANARY_KEEPER="1")
     [left] = (place.store / "flight").iterdir()
     for number in range(20):
         shutil.copy(left, left.with_name(f"20261129T000000-{number}-abcd.flight"))
@@ -187,10 +244,9 @@ def test_a_program_that_finds_a_killed_one_takes_it_in(place: Place, engine: str
 
 
 @pytest.mark.native
-def test_neighbours_that_live_or_ended_are_no_remains(place: Place):
+def test_doctor_says_who_judges_by_the_settings(place: Place):
     quiet = "import asyncio, sys; asyncio.run(asyncio.sleep(0)); print(flush=True); sys.stdin.read()"
     environment = place.environment(LOOPCANARY_KEEPER="0")
-    place.run("-c", quiet.replace("sys.stdin.read()", ""), LOOPCANARY_KEEPER="0")
     with subprocess.Popen(
         [sys.executable, "-c", quiet],
         env=environment,
@@ -201,20 +257,13 @@ def test_neighbours_that_live_or_ended_are_no_remains(place: Place):
         assert living.stdout is not None
         living.stdout.readline()
         told = [row[-1] for row in program_facts(place.store)]
-        program = """
-    asyncio.run(asyncio.sleep(0))
-    from loopcanary.engine.recorder import has_remains
-    print(has_remains(canary.kept.backend.folder), canary.kept is not None)
-    """
-        done = run(place, program)
         living.communicate()
-    assert done.stdout.split() == ["False", "True"]
-    assert [one for one in told if one.endswith("takes its stalls itself: the settings say so")]
+    assert [one for one in told if one.endswith("judges its stalls itself: the settings say so")]
 
 
 @BOTH
 def test_a_hang_is_reported_while_it_lasts(place: Place, engine: str):
-    program = """
+    before = """
     told = threading.Event()
     async def main():
         told.wait(60)  # by a reporter, while this goes on
@@ -226,8 +275,13 @@ def test_a_hang_is_reported_while_it_lasts(place: Place, engine: str):
             told.set()
         def close(self, session, issues): ...
     REGISTRY.add(REPORTERS, "hears", lambda run: Reporter())
-    asyncio.run(main())
-    assert told.is_set()
     """
-    done = run(place, program, engine=engine)
+    program = "    asyncio.run(main())\n    assert told.is_set()"
+    done = run(place, program, engine=engine, before=before)
     assert done.stdout.split() == ["ongoing", "ended"]
+
+
+def test_no_thread_of_ours_is_the_first_to_import_importlib(place):
+    """Who imports importlib.machinery meanwhile makes a second importlib._bootstrap, which cannot import."""
+    program = place.program("import sys; print('importlib' in sys.modules)", prelude="")
+    assert place.run("-m", "loopcanary", "run", "--quiet", program).stdout == "True\n"

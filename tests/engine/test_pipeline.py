@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tests.store.samples import STALL
+from tests.building.stalls import STALL
 
 from loopcanary.engine import Boundary
-from loopcanary.engine.in_process.pipeline import Pipeline
+from loopcanary.pipeline.pipeline import Pipeline
 
 
 def test_a_stall_that_counts_as_reported_is_there():
@@ -19,5 +19,5 @@ def test_a_stall_that_counts_as_reported_is_there():
     counted = []
     add = pipeline.recent.add
     pipeline.recent.add = lambda stall: (counted.append(pipeline.counts["stalls_reported"]), add(stall))  # type: ignore[method-assign,assign]
-    pipeline._publish(STALL)
+    pipeline._store_and_tell(STALL)
     assert (counted, pipeline.counts["stalls_reported"]) == ([0], 1)

@@ -80,7 +80,7 @@ def test_without_shared_memory_the_flight_file_lies_in_the_store(place):
         with_shared_memory_in(place.folder / "nothing")
         + """
     stall("first")
-    (path,) = Path(os.environ["LOOPCANARY_STORE"], "flight").iterdir()
+    (path,) = Path(os.environ["LOOPCANARY_STORE"], "flight").glob("*.flight")
     assert path.is_file() and not path.is_symlink()
     stall("killed_in", 60) if len(sys.argv) > 1 else None
     """
@@ -90,13 +90,13 @@ def test_without_shared_memory_the_flight_file_lies_in_the_store(place):
     assert place.left_behind() == []
 
 
-@pytest.mark.parametrize("size", ["16k", "64k"])
+@pytest.mark.parametrize("size", ["16k", "64k", "4m"])
 def test_shared_memory_that_is_full(place, small_disk, size):
     program = place.program(
         with_shared_memory_in(small_disk(size))
         + """
     stall("first")
-    (path,) = Path(os.environ["LOOPCANARY_STORE"], "flight").iterdir()
+    (path,) = Path(os.environ["LOOPCANARY_STORE"], "flight").glob("*.flight")
     assert path.is_file() and not path.is_symlink()
     """
     )
@@ -107,7 +107,7 @@ def test_shared_memory_that_is_full(place, small_disk, size):
 
 def test_shared_memory_that_fills_up_on_the_way(place, small_disk):
     """A lane or a slot for which there is no room is refused and counted; nothing is a SIGBUS."""
-    disk = small_disk("1m")
+    disk = small_disk("8m")
     program = place.program(
         with_shared_memory_in(disk)
         + """

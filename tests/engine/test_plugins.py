@@ -30,10 +30,10 @@ def drop_some(issue):
     return None if getattr(issue.culprit, "function", "") == "dropped" else issue
 """
 ENTRY_POINTS = """\
-[loopcanary.reporters]
+[loopcanary_tools.reporters]
 told = told_plugin:Told
 broken = told_plugin:Missing
-[loopcanary.interceptors]
+[loopcanary_tools.interceptors]
 some = told_plugin:drop_some
 """
 METADATA = "Metadata-Version: 2.1\nName: told\nVersion: 1\n"
@@ -46,6 +46,10 @@ FILES = {
 PROGRAM = """
     stall("seen")
     stall("dropped")
+    if os.environ.get("TOLD") and os.environ["LOOPCANARY_KEEPER"] == "1":
+        gives_up = time.monotonic() + 250  # root's keeper reports only programs that it has seen at work
+        while "seen" not in open(os.environ["TOLD"]).read() and time.monotonic() < gives_up:
+            time.sleep(0.02)
     print("importlib.metadata" in sys.modules)
 """
 
@@ -97,3 +101,31 @@ def test_packages_without_plugins_cost_no_metadata(place):
     done = place.run(place.program(PROGRAM), PYTHONPATH=str(other.parent))
     assert done.stdout == "False\n"
     assert done.stderr == ""
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("group", "costs"),
+    [
+        ("loopcanary_tools.importers", False),
+        ("loopcanary_tools.reporters", False),
+        ("loopcanary.loops", True),
+    ],
+)
+def test_packages_for_tools_cost_the_program_no_module(place, group: str, costs: bool):
+    """With a keeper. Forty modules know what a package brings that runs in the program."""
+    program = place.program('    stall("seen")\n    print(*sorted(sys.modules))\n')
+    metadata = place.folder / "plugins" / "theirs-1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(METADATA)
+    (metadata / "entry_points.txt").write_text(f"[{group}]\ntheirs = theirs_plugin:OBJECT\n")
+    without, beside = (
+        set(
+            place.run(
+                program, PYTHONPATH=path, LOOPCANARY_KEEPER="1", LOOPCANARY_CONSOLE="off"
+            ).stdout.split()
+        )
+        for path in (str(place.folder / "none"), str(metadata.parent))
+    )
+    more = beside - without
+    assert len(more) > 20 if costs else more == set()

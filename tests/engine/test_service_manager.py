@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.cli.targets import PATIENCE_S
 
-from loopcanary.engine.service_manager import feed_wanted
+from loopcanary.engine.recorder import feed_wanted
 
 OVER = "WATCHDOG=1\nSTATUS=loopcanary: every loop makes progress again"
 WAITS_MS = 600

@@ -55,7 +55,7 @@ BEFORE = {
 
 
 def killed(place: Place) -> tuple[Stall, KilledBy]:
-    (stall,) = [one for one in place.stalls() if one.state is StallState.KILLED]
+    (stall,) = [one for one in place.stalls() if one.state.is_of_process]
     assert stall.killed_by is not None
     return stall, stall.killed_by
 

@@ -1,4 +1,5 @@
-"""A disk that does not answer a checkpoint holds up the watchdog, and nothing waits for it."""
+"""A disk that does not answer: where no keeper serves, it holds up the watchdog's checkpoint, and nothing
+waits for that; where one does, no thread of ours in the program touches it."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at)
 }
 """
 _HANG = """
-    from loopcanary.engine.in_process import native
+    from loopcanary.engine import native
     native.HANG_NS = 150_000_000
 
     async def hang(then):
@@ -73,7 +74,7 @@ def disk(tmp_path) -> dict[str, str]:
     pipes = {"DISK_BEGUN": str(tmp_path / "begun"), "DISK_OVER": str(tmp_path / "over")}
     for pipe in pipes.values():
         os.mkfifo(pipe)
-    return {"LD_PRELOAD": str(library), **pipes}
+    return {"LOOPCANARY_KEEPER": "0", "LD_PRELOAD": str(library), **pipes}
 
 
 def test_neither_fork_nor_exit_waits_for_it(place, disk):
@@ -125,3 +126,65 @@ def test_the_next_engine_is_the_portable_one(place, disk):
     done = place.run(program, **disk)
     assert "a disk that does not answer; the portable one is used" in done.stderr
     assert place.culprits() == ["after"]
+
+
+# What a thread other than the first opens, looks at or makes in the store never comes back.
+_DEAD = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void wait_for_disk(const char *path)
+{
+    const char *const store = getenv("LOOPCANARY_STORE");
+    const int is_in_store = path != NULL && store != NULL && strncmp(path, store, strlen(store)) == 0;
+    if (is_in_store && syscall(SYS_gettid) != getpid()) {
+        for (;;) { /* as in an uninterruptible sleep: no handler runs */
+            static const unsigned long all = ~0ul;
+            syscall(SYS_rt_sigprocmask, 0, &all, NULL, 8);
+            pause();
+        }
+    }
+}
+
+#define DEAD(name, declared, passed, path) \
+    int name declared \
+    { \
+        int (*next) declared = dlsym(RTLD_NEXT, #name); \
+        wait_for_disk(path); \
+        return next passed; \
+    }
+DEAD(open, (const char *p, int f, int m), (p, f, m), p)
+DEAD(open64, (const char *p, int f, int m), (p, f, m), p)
+DEAD(openat, (int d, const char *p, int f, int m), (d, p, f, m), p)
+DEAD(openat64, (int d, const char *p, int f, int m), (d, p, f, m), p)
+DEAD(mkdir, (const char *p, int m), (p, m), p)
+DEAD(symlink, (const char *to, const char *p), (to, p), p)
+DEAD(access, (const char *p, int m), (p, m), p)
+DEAD(lstat, (const char *p, void *s), (p, s), p)
+DEAD(lstat64, (const char *p, void *s), (p, s), p)
+DEAD(stat, (const char *p, void *s), (p, s), p)
+DEAD(stat64, (const char *p, void *s), (p, s), p)
+DEAD(utimensat, (int d, const char *p, void *t, int f), (d, p, t, f), p)
+"""
+
+
+def test_where_a_keeper_serves_setuid_waits_for_no_disk(place, tmp_path):
+    source, library = tmp_path / "dead.c", tmp_path / "dead.so"
+    source.write_text(_DEAD, encoding="utf-8")
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", str(source), "-o", str(library), "-ldl"], check=True)
+    program = place.program(
+        """
+    async def hang():
+        time.sleep(1.3)  # long enough for all that a hang brings about
+    asyncio.run(hang())
+    os.setgroups(os.getgroups()) if os.geteuid() == 0 else None
+    os.setgid(os.getgid())
+    os.setuid(os.getuid())
+    """
+    )
+    place.run(program, LD_PRELOAD=str(library))
+    assert [stall.culprit.function for stall in place.stalls() if stall.culprit] == ["hang"]

@@ -49,14 +49,17 @@ def test_600_stalls_in_seconds(place):
     assert sum(path.stat().st_size for path in place.store.rglob("*") if path.is_file()) < 4 << 20
 
 
-def test_the_next_run_keeps_as_many_stalls_as_it_should(place):
+def test_the_next_run_keeps_no_more_than_it_should(place):
     settings = {
         "LOOPCANARY_THRESHOLD": "1ms",
         "LOOPCANARY_STALLS_PER_MINUTE": "100000",
-        "LOOPCANARY_RETENTION_STALLS": "50",
+        "LOOPCANARY_RETENTION": "1MB",
         "LOOPCANARY_KEEPER": "0",
     }
-    place.run(place.program(_STORM.replace("rounds, begun = 600", "rounds, begun = 200")), **settings)
+    storm = place.program(_STORM.replace("rounds, begun = 600", "rounds, begun = 200"))
+    while len(place.stalls()) < 150:  # a crowded machine loses some
+        place.run(storm, **settings | {"LOOPCANARY_RETENTION": "1GB"})
+    before = len(place.stalls())
     place.run(place.program("stall('next')"), **settings | {"LOOPCANARY_THRESHOLD": "100ms"})
     assert "next" in place.culprits()
-    assert len(place.stalls()) <= 52
+    assert len(place.stalls()) < before

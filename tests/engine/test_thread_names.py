@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from loopcanary.engine.in_process import thread_names
-from loopcanary.engine.in_process.thread_names import ThreadNames
+from loopcanary.engine import threads
+from loopcanary.engine.threads import ThreadNames
 
 
 def run(name: str | None = None) -> threading.Thread:
@@ -34,7 +34,7 @@ def test_a_thread_that_was_seen_while_it_lived_is_remembered():
 
 
 def test_what_is_remembered_is_bounded_and_the_living_stay(monkeypatch):
-    monkeypatch.setattr(thread_names, "_GONE_MAX", 3)
+    monkeypatch.setattr(threads, "_GONE_MAX", 3)
     names = ThreadNames()
     for number in range(10):
         run(f"worker {number}")

@@ -1,4 +1,4 @@
-"""Tracers that are started and stopped while their program runs: by it, and by a command."""
+"""Tracers that are started and stopped by their program while it runs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from tests.store.samples import session
 
 from loopcanary.assembly.doctor.programs import program_facts
-from loopcanary.assembly.tracing.asking import TracersSeen, tracers_of
-from loopcanary.cli.tools import page_tools
-from loopcanary.cli.top_pages import LivePages
-from loopcanary.model import SessionEnd
-from loopcanary.model.figures.tracers import TracerStep
-from loopcanary.top.rows import State
 
 from .watching import GIVES_UP_S, Place
 
@@ -154,6 +145,7 @@ def work():
     return sum(range(9))
 
 async def serve():
+    loopcanary.stop_tracers("locks", "methods")
     print("ready", flush=True)
     while True:
         work()
@@ -169,7 +161,7 @@ def asked(place: Place) -> Iterator[Ask]:
     """What asks a program that serves."""
     program = place.start(
         place.program(SERVES, prelude=OWN),
-        env=place.environment(LOOPCANARY="", LOOPCANARY_QUIET="1"),
+        env=place.environment(LOOPCANARY="", LOOPCANARY_CONSOLE="off"),
         stdout=subprocess.PIPE,
     )
     assert program.stdout is not None
@@ -191,82 +183,23 @@ def asked(place: Place) -> Iterator[Ask]:
     yield ask
 
 
-def states(text: str) -> dict[str, str]:
-    """By the name of the tracer, without what it took."""
-    return {line.split()[0]: line.partition(" ")[2].partition(";")[0].strip() for line in text.splitlines()}
-
-
 @pytest.mark.native
-def test_a_command_stops_and_starts_tracers(place: Place):
-    broken = {"broken": "stopped, it failed: OSError: no room"}
-    with asked(place) as ask:
-        assert states(ask("tracers", "{pid}").stdout) == {
-            "own": "started",
-            **broken,
-            "locks": "started",
-            "methods": "started",
-        }
-        done = ask("tracers", "{pid}", "--stop", "locks", "--stop", "own")
-        assert (done.returncode, done.stderr) == (0, "")
-        stopped = {"own": "stopped", **broken, "locks": "stopped", "methods": "started"}
-        assert states(done.stdout) == stopped == states(ask("tracers", "{pid}").stdout)
+def test_the_doctor_says_what_each_tracer_does(place: Place):
+    with asked(place):
         rows = [row[1:] for row in program_facts(place.store) if row[0] == "tracers"]
         assert {
             (row.partition(" of shop ")[0], status, row.partition(": ")[2].partition(";")[0])
             for status, row in rows
         } == {
-            ("broken", "problem", broken["broken"]),
-            ("own", "off", "stopped"),
+            ("broken", "problem", "stopped, it failed: OSError: no room"),
+            ("own", "ok", "started"),
             ("locks", "off", "stopped"),
-            ("methods", "ok", "started"),
+            ("methods", "off", "stopped"),
         }
-        done = ask("tracers", "{pid}", "--start", "all", "--start", "nobody")
-        assert done.returncode == 2
-        assert done.stderr == "loopcanary: tracer broken: it has failed, and is switched off\n"
-        assert states(done.stdout) == {**stopped, "own": "started", "locks": "started"}
-        assert ask("tracers", "{pid}", "--stop", "nobody").stderr == (
-            "loopcanary: tracer nobody: there is no such tracer here, but own, broken, locks, methods\n"
-        )
 
 
 @pytest.mark.native
-def test_the_live_screen_and_a_page_switch_them(place: Place):
+def test_calls_are_traced_for_a_command_where_their_tracer_is_stopped(place: Place):
     with asked(place) as ask:
-        pid = int(ask("tracers", "{pid}").args[4])
-        seen = tracers_of(pid, {}, GIVES_UP_S)
-        assert isinstance(seen, TracersSeen)
-        running = session(id=seen.session, pid=pid, end=SessionEnd.RUNNING)
-        row: Any = SimpleNamespace(pid=pid, is_near=True, state=State.BUSY, session=running)
-        screen, page = LivePages(), page_tools()
-        _, switches = screen.tracers(row)
-        lines, _ = screen.tracers(row, switches[2])
-        assert [line.plain.partition(";")[0] for line in lines] == [
-            "1  own: started",
-            "2  broken: stopped, it failed: OSError: no room",
-            "3  locks: stopped",
-            "4  methods: started",
-        ]
-        lines, _ = screen.tracers(row, switches[1])
-        assert lines[-1].plain == "broken: it has failed, and is switched off"
-        assert page.switch(running, TracerStep.START, "locks") is None
-        found = page.tracers(running)
-        assert found is not None
-        assert [one.state.value for one in found] == ["started", "stopped", "started", "started"]
-        another = session(id="another", pid=pid, end=SessionEnd.RUNNING)
-        assert page.tracers(another) is None
-        assert page.switch(another, TracerStep.STOP, "own") == f"process {pid} is another one by now"
-
-
-@pytest.mark.native
-def test_calls_for_a_command_stay_when_a_tracer_is_asked_for(place: Place):
-    with asked(place) as ask:
-        ask("tracers", "{pid}", "--stop", "methods")
         done = ask("methods", "{pid}", "--for", "300ms", "--format", "json")
         assert {thread["thread"] for thread in json.loads(done.stdout)["threads"]} == {"MainThread"}
-        done = ask("tracers", "{pid}", "--start", "methods")
-        assert (states(done.stdout)["methods"], done.stderr) == ("started", "")
-
-
-def test_a_process_that_is_not_watched_has_no_tracers(place: Place):
-    done = place.run("-m", "loopcanary", "tracers", str(os.getpid()), status=2, LOOPCANARY="0")
-    assert "is not watched by loopcanary" in done.stderr

@@ -14,7 +14,7 @@ from loopcanary.model import IssueKind, PhaseKind, SlowMethod, Startup
 from loopcanary.model.search import OTHERS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/tracers"
-DOCS = EXAMPLES.parents[1] / "docs/tracers.md"
+DOCS = EXAMPLES.parents[1] / "docs/how-to/tracers.md"
 
 FAULTY = """
 import os

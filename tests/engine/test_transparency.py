@@ -131,7 +131,7 @@ class Outcome:
 
 def both(place, *words: str | Path, **settings: str) -> tuple[Outcome, Outcome]:
     """As python runs it, and quietly watched."""
-    quiet = place.environment(LOOPCANARY_QUIET="1", LOOPCANARY_DEBUG="", **settings)
+    quiet = place.environment(LOOPCANARY_CONSOLE="off", LOOPCANARY_DEBUG="", **settings)
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     command = [sys.executable, *map(str, words)]
     plain = subprocess.Popen(command, cwd=place.folder, env=place.plain(), **pipes)

@@ -4,9 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,6 @@ from loopcanary.facts import (
 from loopcanary.model import Config, Session, SessionEnd
 from loopcanary.wire import from_wire, to_wire
 
-_SOURCE = Path(__file__).parents[2] / "src"
 _PRINT_FACTS = """\
 import json
 from loopcanary.facts import session_facts
@@ -40,11 +37,13 @@ def test_what_is_written_of_a_session_is_its_form_on_the_wire():
 
 
 def test_a_session_tells_where_it_runs():
-    session = session_facts(Config(version="7", qualifier="staging"), engine="portable", command="app.py")
+    session = session_facts(
+        Config(version="7", labels=(("stage", "staging"),)), engine="portable", command="app.py"
+    )
     assert (session.pid, session.parent_pid) == (os.getpid(), os.getppid())
     assert session.python.endswith(".".join(map(str, sys.version_info[:3])))
     assert (session.name, session.command, session.engine) == ("app.py", "app.py", "portable")
-    assert (session.version, session.qualifier) == ("7", "staging")
+    assert (session.version, session.labels) == ("7", {"stage": "staging"})
     assert session.cores >= 1
     assert session.host
     assert session.system
@@ -56,17 +55,17 @@ def test_nothing_that_identifies_a_user_unless_it_is_configured(monkeypatch):
     monkeypatch.setenv("USER", "carol")
     monkeypatch.setenv("LOGNAME", "carol")
     session = session_facts(Config(), command="app.py")
-    assert (session.user, session.network) == (None, None)
+    assert session.labels == {}
     assert "carol" not in json.dumps(asdict(session), default=str)
-    session = session_facts(Config(user="u1", network="lan"))
-    assert (session.user, session.network) == ("u1", "lan")
+    session = session_facts(Config(labels=(("user", "u1"),)))
+    assert session.labels == {"user": "u1"}
 
 
 def test_facts_that_cannot_be_had_are_empty(monkeypatch):
     def fail(*_):
         raise OSError
 
-    for name in ("_host", "_python", "_machine", "_system", "_cores", "_memory_bytes", "program"):
+    for name in ("_uname", "_python", "_cores", "_memory_bytes", "program"):
         monkeypatch.setattr(facts, name, fail)
     monkeypatch.setattr(facts, "cgroup_limits", fail)
     session = session_facts(Config())
@@ -80,14 +79,6 @@ def test_session_ids_sort_by_time_and_differ():
     assert session_facts(Config()).id != session_facts(Config()).id
     early, late = session_id(10**18, 9, b"ff"), session_id(2 * 10**18, 1, b"00")
     assert early < late
-
-
-def test_facts_are_cheap():
-    session_facts(Config())
-    began = time.process_time_ns()
-    for _ in range(10):
-        session_facts(Config())
-    assert (time.process_time_ns() - began) / 10 < 5_000_000
 
 
 @pytest.mark.parametrize(
@@ -143,7 +134,6 @@ def test_a_real_program_is_named(tmp_path, arguments, expected):
     outcome = subprocess.run(
         [sys.executable, *arguments],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(_SOURCE)},
         capture_output=True,
         text=True,
         check=True,

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,15 +9,17 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.building.evidence import bare
 
-from loopcanary.engine.in_process import guards
-from loopcanary.engine.in_process.guards import (
+from loopcanary.model import Frame, Sample, Stack
+from loopcanary.pipeline import guards
+from loopcanary.pipeline.guards import (
     DebuggerGuard,
     StormGuard,
     attached_debugger,
     debugger_on_stack,
 )
-from loopcanary.model import Frame, Sample, Stack, StallEvidence, StallScope
+from loopcanary.probes.polled import Polled, _Mark
 
 _S = 1_000_000_000
 _MINUTE = 60 * _S
@@ -26,18 +27,7 @@ _MINUTE = 60 * _S
 
 def evidence(*files):
     frames = tuple(Frame(qualname="f", file=file) for file in files)
-    return StallEvidence(
-        serial=1,
-        scope=StallScope.CALLBACK,
-        tid=1,
-        loop_kind="asyncio",
-        thread_name="MainThread",
-        begin_ns=0,
-        end_ns=_S,
-        last_look_ns=_S,
-        threshold_ns=1,
-        samples=(Sample(at_ns=1, stack=None), Sample(at_ns=2, stack=Stack(frames=frames))),
-    )
+    return bare(samples=(Sample(at_ns=1, stack=None), Sample(at_ns=2, stack=Stack(frames=frames))))
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +90,11 @@ def test_coverage_is_no_debugger(monkeypatch):
     assert attached_debugger() is None
 
 
+def test_a_mark_of_our_own_on_a_frame_is_no_debugger():
+    sys._getframe().f_trace = _Mark(Polled(None), 0)
+    assert attached_debugger() is None
+
+
 def test_a_debugger_tool_of_sys_monitoring_is_a_reason(monkeypatch):
     monitoring = SimpleNamespace(DEBUGGER_ID=0, get_tool={0: "bdb"}.get)
     monkeypatch.setattr(sys, "monitoring", monitoring, raising=False)
@@ -129,15 +124,13 @@ def test_a_sign_that_fails_is_no_debugger(monkeypatch):
 def test_a_process_that_is_traced_says_so():
     program = (
         "import ctypes, os, sys\n"
-        "from loopcanary.engine.in_process import guards\n"
+        "from loopcanary.pipeline import guards\n"
         "assert guards.attached_debugger() is None\n"
         "PTRACE_TRACEME = 0\n"
         "if ctypes.CDLL(None).ptrace(PTRACE_TRACEME, 0, 0, 0) != 0: sys.exit(77)\n"
         "sys.exit(guards.attached_debugger() != f'process {os.getppid()} traces this one')\n"
     )
-    child = subprocess.run(
-        [sys.executable, "-c", program], check=False, env={"PYTHONPATH": "src", **os.environ}
-    )
+    child = subprocess.run([sys.executable, "-c", program], check=False)
     if child.returncode == 77:
         pytest.skip("ptrace is not allowed here")
     assert child.returncode in (0, -signal.SIGTRAP)

@@ -3,11 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.store.samples import STALL, stall
+from tests.building.stalls import STALL, stall
 
-from loopcanary.engine.in_process import recent as recent_module
-from loopcanary.engine.in_process.recent import Recent
 from loopcanary.model import StackFrame, WeightedStack
+from loopcanary.pipeline import pipeline as recent_module
+from loopcanary.pipeline.pipeline import Recent
 
 
 def frames(name, count):

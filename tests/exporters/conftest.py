@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 
 import pytest
-from tests.store.samples import SESSION
+from tests.building.stalls import SESSION
 
 from loopcanary.exporters import Exported, Program, find
 from loopcanary.model import Stall
 
-NEEDS = {"pprof": "google.protobuf", "perfetto": "perfetto"}
+NEEDS = {"pprof": "google.protobuf"}
 
 
 def can_write(form: str) -> bool:

@@ -216,11 +216,12 @@ def pprof(data: bytes) -> int:
 
 
 def chrome(data: bytes) -> int:
-    """By "Trace Event Format" (Google, 2016): the phases X, i and M, and the fields that each has."""
+    """By "Trace Event Format" (Google, 2016): the phases X, i, s, f and M, and the fields that each has."""
     document = strict_json(data)
     assert document["displayTimeUnit"] in ("ms", "ns")
     tracks: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
     named, main, total_us = set(), set(), 0.0
+    flows: dict[int, float] = {}
     for event in document["traceEvents"]:
         where = event["pid"], event["tid"]
         assert isinstance(event["name"], str)
@@ -238,10 +239,16 @@ def chrome(data: bytes) -> int:
                     total_us += event["dur"]
             case "i":
                 assert event["s"] in ("g", "p", "t")
+            case "s":
+                flows[event["id"]] = event["ts"]
+            case "f":
+                assert event["bp"] == "e"
+                assert flows.pop(event["id"]) == event["ts"]
             case other:
                 raise AssertionError(other)
         assert (event["pid"], 0) in named
         assert event["ph"] == "M" or where in named
+    assert not flows
     for slices in tracks.values():
         check_nesting(slices)
     return round(total_us * 1_000)
@@ -258,44 +265,6 @@ def check_nesting(slices: list[tuple[float, float]]) -> None:
             open_until.pop()
         assert not open_until or end <= open_until[-1]
         open_until.append(end)
-
-
-def perfetto_packets(data: bytes) -> Any:
-    protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    trace = protos.Trace()
-    trace.ParseFromString(data)
-    return trace.packet
-
-
-def perfetto(data: bytes) -> int:
-    """By perfetto.dev/docs/reference/synthetic-track-event, with Perfetto's own message classes."""
-    known: set[int] = set()
-    opened: dict[int, list[tuple[int, bool]]] = defaultdict(list)
-    latest: dict[int, int] = defaultdict(int)
-    total = 0
-    for packet in perfetto_packets(data):
-        assert packet.trusted_packet_sequence_id
-        if packet.HasField("track_descriptor"):
-            descriptor = packet.track_descriptor
-            assert descriptor.uuid not in known
-            assert descriptor.HasField("process") or descriptor.parent_uuid in known
-            known.add(descriptor.uuid)
-        if not packet.HasField("track_event"):
-            continue
-        event, track = packet.track_event, packet.track_event.track_uuid
-        assert track in known
-        assert packet.timestamp >= latest[track]
-        latest[track] = packet.timestamp
-        if event.type == event.TYPE_SLICE_BEGIN:
-            is_stall = any(fact.name == "group" for fact in event.debug_annotations)
-            opened[track].append((packet.timestamp, is_stall))
-        elif event.type == event.TYPE_SLICE_END:
-            begin, is_stall = opened[track].pop()
-            total += (packet.timestamp - begin) if is_stall else 0
-        else:
-            assert event.type == event.TYPE_INSTANT
-    assert not any(opened.values())
-    return total
 
 
 # ---- lines -----------------------------------------------------------------------------------
@@ -347,7 +316,7 @@ READERS = {
     "firefox": firefox,
     "pprof": pprof,
     "chrome": chrome,
-    "perfetto": perfetto,
+    "perfetto": chrome,
     "collapsed": collapsed,
     "csv": table,
     "jsonl": jsonl,

@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.building.stalls import BEGAN, FRAMES, KILLED, MS, STALL, S, stall
 from tests.exporters import readers
 from tests.exporters.conftest import written
 from tests.exporters.proto_text import fields_of
-from tests.exporters.readers import PUBLISHED, csv_rows, perfetto_packets, pprof_profile
-from tests.store.samples import BEGAN, FRAMES, KILLED, MS, STALL, S, stall
+from tests.exporters.readers import PUBLISHED, csv_rows, pprof_profile
 
 from loopcanary.model import Stall, ThreadView, Timeline
 from loopcanary.wire import to_wire
@@ -76,7 +76,7 @@ def test_pprof_tells_where_and_of_what_a_sample_is() -> None:
 
 
 def test_the_messages_of_pprof_are_those_that_it_publishes() -> None:
-    messages = pytest.importorskip("loopcanary.exporters.pprof_messages").MESSAGES
+    messages = pytest.importorskip("loopcanary.exporters.as_pprof").MESSAGES
     published = fields_of((PUBLISHED / "profile.proto").read_text())
     for message, fields in messages.items():
         for name, number, kind in fields:
@@ -121,7 +121,7 @@ def test_chrome_has_rows_for_thread_holders_and_gc() -> None:
         ("gil-wait, held by pool-1", 300_000, 22_000),
         ("gc", 322_000, 90_345.678),
     ]
-    [held] = rows["held up by"]
+    held, _ = rows["held up by"]
     assert held["name"] == "GIL held by pool-1: loads"
     assert [event["ts"] for event in rows["garbage collections"]] == [-2_000_000, 330_000]
     [turn] = rows["turns before stalls"]
@@ -185,28 +185,18 @@ def test_firefox_has_markers_and_other_threads() -> None:
     assert main["samples"]["stack"][-1] is None
 
 
-def test_perfetto_has_the_same_rows_with_the_wall_clock() -> None:
-    packets = perfetto_packets(written("perfetto", [hang()]))
-    names = [
-        packet.track_descriptor.name or packet.track_descriptor.thread.thread_name
-        for packet in packets
-        if packet.HasField("track_descriptor") and not packet.track_descriptor.HasField("process")
+def test_an_arrow_leads_from_the_waiter_to_the_holder() -> None:
+    events = json.loads(written("chrome", [hang()]))["traceEvents"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    flows = [event for event in events if event.get("cat") == "flow"]
+    assert [(one["ph"], names[one["tid"]], one["ts"]) for one in flows] == [
+        ("s", "MainThread (asyncio)", 300_000),
+        ("f", "held up by", 300_000),
     ]
-    assert names == [
-        "MainThread (asyncio)",
-        "what it did",
-        "held up by",
-        "garbage collections",
-        "turns before stalls",
-        "callbacks before stalls",
-        "pool-1, at hangs",
-        "thread 6, at hangs",
-    ]
-    first = next(packet for packet in packets if packet.HasField("track_event"))
-    assert (first.track_event.name, first.timestamp) == (STALL.title, BEGAN)
-    facts = {fact.name: fact for fact in first.track_event.debug_annotations}
-    assert facts["cause"].string_value == "native-cpu"
-    assert facts["on_cpu_ms"].double_value == 380
+
+
+def test_perfetto_is_another_name_of_chrome() -> None:
+    assert written("perfetto", [hang()]) == written("chrome", [hang()])
 
 
 def test_csv_has_a_line_a_stall_that_no_spreadsheet_runs() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.building.stalls import BEGAN, MS, STALL, S
 from tests.exporters.conftest import written
-from tests.exporters.readers import READERS, check_nesting, perfetto_packets, pprof_profile
-from tests.store.samples import BEGAN, MS, STALL, S
+from tests.exporters.readers import READERS, check_nesting, pprof_profile
 
 from loopcanary.exporters.exact_calls import edges, exact_calls, own_times
 from loopcanary.model import StackFrame, Stall, StallState
@@ -143,22 +143,6 @@ def test_a_trace_says_how_much_was_overwritten():
     events = json.loads(written("chrome", [lost]))["traceEvents"]
     said = {event["name"] for event in events if event["args"].get("overwritten") == 4_096}
     assert said == {"main"}
-
-
-def test_perfetto_has_the_same_row():
-    packets = perfetto_packets(written("perfetto", [TRACED]))
-    [track] = [one.track_descriptor.uuid for one in packets if one.track_descriptor.name == TRACK]
-    begun, found = [], []
-    for packet in packets:
-        event = packet.track_event
-        if not packet.HasField("track_event") or event.track_uuid != track:
-            continue
-        if event.type == event.TYPE_SLICE_BEGIN:
-            begun.append((event.name, packet.timestamp))
-        else:
-            name, at = begun.pop()
-            found.append((name, (at - BEGAN) // MS, (packet.timestamp - at) // MS))
-    assert found == [("parse", 0, 200), ("load", 0, 300), ("save", 300, 80), ("main", 0, 400)]
 
 
 def test_speedscope_has_an_evented_profile_of_the_calls():

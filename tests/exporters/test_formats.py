@@ -13,9 +13,10 @@ from typing import IO
 
 import pytest
 from hypothesis import given, settings
+from tests.building.anything import any_of
+from tests.building.stalls import BEGAN, HOSTILE, KILLED, MS, STALL, S, hostile_stall, stall
 from tests.exporters.conftest import can_write, need, written
 from tests.exporters.readers import READERS
-from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, STALL, S, any_of, hostile_stall, stall
 
 from loopcanary.exporters import Exported, ExportError, Format, find, names
 from loopcanary.exporters.spans import events, stretches, weights
@@ -152,23 +153,23 @@ def test_the_table_has_every_file_of_a_format() -> None:
 
     [folder] = exporters.__path__
     files = {path.stem.removeprefix("as_") for path in Path(folder).glob("as_*.py")}
-    assert files == set(NAMES) == set(READERS)
+    assert files | {"perfetto"} == set(NAMES) == set(READERS)
 
 
 def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "loopcanary.exporters.as_perfetto", raising=False)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "perfetto"]:
+    monkeypatch.delitem(sys.modules, "loopcanary.exporters.as_pprof", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "google"]:
         monkeypatch.delitem(sys.modules, name)
 
     class Blocked:
         @staticmethod
         def find_spec(name: str, *_: object) -> None:
-            if name.partition(".")[0] == "perfetto":
+            if name.partition(".")[0] == "google":
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(sys, "meta_path", [Blocked, *sys.meta_path])
-    with pytest.raises(ExportError, match=r"needs perfetto.*loopcanary\[export\]"):
-        find("perfetto")
+    with pytest.raises(ExportError, match=r"needs protobuf.*loopcanary\[export\]"):
+        find("pprof")
 
 
 def _write(exported: Exported, out: IO[bytes]) -> None:
@@ -186,7 +187,9 @@ def theirs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], N
         metadata = tmp_path / "theirs-1.dist-info"
         metadata.mkdir()
         (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
-        (metadata / "entry_points.txt").write_text("[loopcanary.exporters]\ntheirs = theirs_format:FORMAT\n")
+        (metadata / "entry_points.txt").write_text(
+            "[loopcanary_tools.exporters]\ntheirs = theirs_format:FORMAT\n"
+        )
         (tmp_path / "theirs_format.py").write_text(code)
         monkeypatch.delitem(sys.modules, "theirs_format", raising=False)
         monkeypatch.syspath_prepend(tmp_path)

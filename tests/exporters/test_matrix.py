@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import STALL
+from tests.building.stalls import STALL
 
+from loopcanary.exporters import Exported
 from loopcanary.exporters.as_matrix import DISPATCH, FORMAT, MatrixRow, stack_key, stack_text, trimmed
-from loopcanary.exporters.source import Exported
 from loopcanary.flight.beside.calls import AT_NO_WORK
 from loopcanary.model import StackFrame
 from loopcanary.model.calls import TracedCall, TracedCalls

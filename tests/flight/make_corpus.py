@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.flight.build import FlightBuilder
+from tests.building.flight_file import FlightBuilder
 
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import SectionKind, SlotState

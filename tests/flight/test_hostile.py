@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.building.evidence import BEGIN, MS, going_on, sample, stall, turn
+from tests.building.flight_file import FlightBuilder, SlotBuilder
 from tests.flight import make_corpus
-from tests.flight.build import FlightBuilder, SlotBuilder
-from tests.flight.examples import BEGIN, MS, going_on, sample, stall, turn
 
 from loopcanary.flight import FlightError, FlightFile, Liveness, liveness
 from loopcanary.flight import format as layout

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.flight.build import BOOT_ID, FlightBuilder
+from tests.building.flight_file import BOOT_ID, FlightBuilder
 
 from loopcanary.flight import FlightFile, FlightHeader, Liveness, liveness
 

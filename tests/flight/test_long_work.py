@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.flight.build import FlightBuilder
-from tests.flight.examples import BEGIN, MS, stall
+from tests.building.evidence import BEGIN, MS, stall
+from tests.building.flight_file import FlightBuilder
 
 from loopcanary.flight import FlightFile
 from loopcanary.flight import format as layout

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.flight.build import FlightBuilder, SlotBuilder
-from tests.flight.examples import BEGIN, MS, going_on, sample, stall
+from tests.building.evidence import BEGIN, MS, going_on, sample, stall
+from tests.building.flight_file import FlightBuilder, SlotBuilder
 
 from loopcanary.flight import FlightFile
 from loopcanary.flight.format import SectionKind, SlotState

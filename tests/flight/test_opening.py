@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.flight.build import FlightBuilder
-from tests.flight.examples import stall
+from tests.building.evidence import stall
+from tests.building.flight_file import FlightBuilder
 
 from loopcanary.flight import FlightError, FlightFile
 from loopcanary.flight import format as layout

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.flight.build import BOOT_ID, FlightBuilder, SlotBuilder, put
-from tests.flight.examples import BEGIN, HOLDER, MS, going_on, reading, sample, stall, stalls, turn
+from tests.building.anything import any_evidence
+from tests.building.evidence import BEGIN, HOLDER, MS, going_on, reading, sample, stall, turn
+from tests.building.flight_file import BOOT_ID, FlightBuilder, SlotBuilder, put
 
 from loopcanary.flight import FlightFile
 from loopcanary.flight import format as layout
@@ -75,7 +76,9 @@ def test_the_header_says_whose_file_it_is():
 def test_a_process_that_ended_says_when():
     header = read(FlightBuilder(state=ProcessState.ENDED, ended_ns=5_000)).header
 
-    assert (header.state, header.ended_ns) == (ProcessState.ENDED, 5_000)
+    assert (header.state, header.ended_ns, header.by_exit) == (ProcessState.ENDED, 5_000, False)
+    header = read(FlightBuilder(state=ProcessState.EXITED, ended_ns=5_000)).header
+    assert (header.state, header.ended_ns, header.by_exit) == (ProcessState.ENDED, 5_000, True)
 
 
 def test_a_boot_that_is_unknown_has_no_id():
@@ -435,7 +438,7 @@ def test_samples_are_in_order_and_none_twice():
 
 
 @settings(max_examples=60)
-@given(evidence=stalls())
+@given(evidence=any_evidence())
 def test_any_stall_comes_back(evidence):
     flight = FlightBuilder(slot_room=1)
     slot = flight.add_stall(evidence)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.flight.build import FlightBuilder
-from tests.flight.examples import BEGIN, MS, going_on, stall, turn
+from tests.building.evidence import BEGIN, MS, going_on, stall, turn
+from tests.building.flight_file import FlightBuilder
 
 from loopcanary.flight import FlightFile
 from loopcanary.flight.format import LaneState, SlotState
@@ -152,13 +152,30 @@ STORIES = [
         expected=None,
     ),
     Story(
-        "such a turn is no stall of its own when a callback of it was one",
+        "such a turn is judged from the end of a callback that was a stall",
         state=SlotState.OPEN,
         last_look=60,
         turn_begin=-400,
-        lane=NEXT_CALLBACK | {"turn_stalled": 1},
+        lane=NEXT_CALLBACK | {"turn_rest": BEGIN - 10 * MS},
         records=(record(-400, -10, epoch=3),),
         expected=None,
+    ),
+    Story(
+        "such a turn is a stall once the time since that callback is too long",
+        state=SlotState.OPEN,
+        last_look=60,
+        turn_begin=-400,
+        lane=NEXT_CALLBACK | {"turn_rest": BEGIN - 90 * MS},
+        records=(record(-400, -90, epoch=3),),
+        expected=(TURN, -90, None),
+    ),
+    Story(
+        "a slot of a turn's later part is settled by that part's record",
+        scope=TURN,
+        last_look=150,
+        lane=IDLE | {"ended_seen": 1},
+        records=(record(-200, 0, epoch=3), record(0, 160, scope=TURN)),
+        expected=(TURN, 0, 160),
     ),
     Story(
         "a slot opened for a callback is settled by the record of its turn",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.flight.build import FlightBuilder, put
+from tests.building.flight_file import FlightBuilder, put
 
 from loopcanary.flight import FlightFile
 from loopcanary.flight import signals as layout
@@ -26,9 +26,10 @@ def said(*signals: dict[str, Any], since_ns: int = 40) -> KilledBy | None:
     return file_with(*signals).header.killed_by(since_ns)
 
 
-def file_with(*signals: dict[str, Any]) -> FlightFile:
+def file_with(*signals: dict[str, Any], named: int = 100) -> FlightFile:
+    """`named`: of how many the watchdog has looked for the sender."""
     builder = FlightBuilder()
-    put(builder.data, layout.SIGNALS, layout.SIGNALS_OFFSET, {"seen": len(signals)})
+    put(builder.data, layout.SIGNALS, layout.SIGNALS_OFFSET, {"seen": len(signals), "named": named})
     kept = layout.SIGNALS_OFFSET + layout.SIGNALS.offsets["kept"]
     for index, one in enumerate(signals):
         place = kept + index % layout.SIGNALS_KEPT * layout.SIGNAL_ENTRY.size
@@ -68,7 +69,7 @@ def file_with(*signals: dict[str, Any]) -> FlightFile:
             KilledBy(signal="SIGSEGV", reason="a fault of the program itself, in thread 44"),
         ),
         (
-            [FAULT | {"stack_over": 1}],
+            [FAULT | {"stack": 1}],
             KilledBy(
                 signal="SIGSEGV",
                 reason="a fault of the program itself, in thread 44, whose stack has run over",
@@ -82,6 +83,7 @@ def test_who_ended_it(signals: list[dict[str, Any]], answer: KilledBy | None) ->
     assert said(*signals) == answer
 
 
+OVER = Fault(signal="SIGSEGV", is_stack_over=True)
 AGAIN = TERM | {"number": 11, "code": (1 << 64) - 6, "pid": OWN_PID, "tid": 44}
 
 
@@ -89,8 +91,11 @@ AGAIN = TERM | {"number": 11, "code": (1 << 64) - 6, "pid": OWN_PID, "tid": 44}
     ("signals", "answer"),
     [
         ([FAULT], Fault(signal="SIGSEGV")),
-        ([FAULT | {"stack_over": 1}], Fault(signal="SIGSEGV", is_stack_over=True)),
+        ([FAULT | {"stack": 1}], OVER),
         ([FAULT | {"number": 7}], Fault(signal="SIGBUS")),
+        # A crash reporter faults itself.
+        ([FAULT | {"stack": 1, "ends": 0}, FAULT | {"stack": 2}], OVER),
+        ([FAULT | {"tid": 45, "ends": 0}, FAULT | {"stack": 2}], Fault(signal="SIGSEGV")),
         ([FAULT | {"ends": 0}, AGAIN], Fault(signal="SIGSEGV")),  # a crash reporter sends it once more
         ([FAULT | {"ends": 0}], None),  # the program has survived it
         ([FAULT | {"ends": 0}, TERM], None),
@@ -127,6 +132,11 @@ def test_what_came_in_a_stall_that_has_ended(
     answer = file_with(*signals).header.came_in(40, end_ns)
     reason = None if from_whom is None else f"SIGTERM came 1.00 ms before its end, from {from_whom}"
     assert (None if answer is None else answer.reason) == reason
+
+
+def test_a_command_counts_once_the_watchdog_has_read_it() -> None:
+    header = file_with(TERM, HANDLED, named=1).header
+    assert [one.command for one in header.signals] == ["sh -c x", None]
 
 
 @given(st.binary(min_size=layout.SIGNALS.size, max_size=layout.SIGNALS.size))

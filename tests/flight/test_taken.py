@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.flight.build import FlightBuilder
-from tests.flight.examples import going_on, stall
+from tests.building.evidence import going_on, stall
+from tests.building.flight_file import FlightBuilder
 
 from loopcanary.flight import FlightFile
 from loopcanary.flight.format import SectionKind, SlotState, TakenBy
@@ -40,11 +40,11 @@ def test_what_goes_on_is_given_whatever_was_taken():
 
 
 @pytest.mark.parametrize("taken_by", [TakenBy.DRAIN, 4, (1 << 64) - 1])
-def test_only_a_keepers_file_has_taken_stalls(taken_by):
+def test_what_a_keeper_took_before_the_program_judges_stays_taken(taken_by):
     file = flight(taken_by, first=4)
 
     assert file.header.taken_by is TakenBy.DRAIN
-    assert file.stalls() == [(0, ENDED), (1, GOES_ON)]
+    assert file.stalls() == [(1, GOES_ON)]
 
 
 def test_slots_beyond_those_of_the_page_are_not_taken():

@@ -13,7 +13,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("LOOPCANARY_RETENTION_AGE", "40000d")
+    monkeypatch.setenv("LOOPCANARY_RETENTION", "40000d")
     folder = tmp_path / "place"
     (folder / "in").mkdir(parents=True)
     monkeypatch.chdir(folder)

@@ -14,7 +14,7 @@ from tests.importers.logs import logcat
 
 from loopcanary.cli import main
 from loopcanary.importers import matrix
-from loopcanary.importers.cut_json import begin_of
+from loopcanary.importers.matrix import begin_of
 from loopcanary.importers.sources import says_nothing, streams
 from loopcanary.model import FindingRule, ImportedFinding, Startup
 from loopcanary.model.issues.issue import LagIssue

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from tests.building.stalls import SESSION, STALL
 from tests.importers.logs import WATCHDOG, block, logcat
-from tests.store.samples import SESSION, STALL
 
 from loopcanary.cli import main
 from loopcanary.importers import matrix
-from loopcanary.importers.matrix_rows import DISPATCH
+from loopcanary.importers.matrix_calls import DISPATCH
 from loopcanary.model import Jank, StackFrame, Stall
 from loopcanary.model.calls import TracedCall, TracedCalls
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery

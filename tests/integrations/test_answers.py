@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from loopcanary.model.figures.lags import REQUESTS_ONE_OF as ONE_OF
+from loopcanary.model.config import REQUESTS_ONE_OF as ONE_OF
 
 from .h2_client import H2Connection
 from .serving import GIVES_UP_S, PROGRAMS

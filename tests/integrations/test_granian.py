@@ -14,7 +14,7 @@ import pytest
 from tests.program.watching import Watched
 
 from loopcanary.flight import FlightFile
-from loopcanary.model.figures.lags import REQUESTS_ONE_OF as ONE_OF
+from loopcanary.model.config import REQUESTS_ONE_OF as ONE_OF
 
 from .serving import GIVES_UP_S, ask, assert_told, served, under_load
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
+import sys
 import time
+from types import SimpleNamespace
 
 import pytest
+from tests.program.programs.blocking import slow
+from tests.this_process import watch
+
+from loopcanary.engine.scopes import current_scene
 
 from .serving import GIVES_UP_S, PROGRAMS, assert_told
 
+__all__ = ["watch"]
 pytestmark = pytest.mark.native
 
-SETTINGS = {"LOOPCANARY_TASK_THRESHOLD": "500ms", "PYTHONWARNINGS": "ignore"}
+SETTINGS = {"LOOPCANARY_JOB_THRESHOLD": "50ms", "PYTHONWARNINGS": "ignore"}
 
 
 def run_to_its_end(watched, program):
@@ -67,3 +75,37 @@ def test_rq(watched):
     one = watched()
     run_to_its_end(one, "jobs_rq.py")
     assert_told(one, {("__main__.render", "render"): 1}, "jobs_rq.py", by_name=True)
+
+
+class Events:
+    """As IPython's EventManager."""
+
+    def __init__(self, shell):
+        self.shell = shell
+        self.told = []
+
+    def trigger(self, event):
+        self.told.append(event)
+
+
+def test_a_cell_has_its_number_and_a_limit_of_its_own(watch, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython.core.events", SimpleNamespace(EventManager=Events))
+    events = Events(SimpleNamespace(execution_count=3))
+
+    async def cell():
+        events.trigger("pre_execute")
+        events.trigger("pre_run_cell")
+        slow()
+        slow()
+        events.trigger("post_execute")
+        assert current_scene() is None
+
+    async def main():
+        slow()
+        await asyncio.create_task(cell())
+
+    for job_threshold in ("1s", "10ms"):  # ten times that is the limit of a cell
+        with watch.installed(job_threshold=job_threshold):
+            asyncio.run(main())
+    assert events.told == ["pre_execute", "pre_run_cell", "post_execute"] * 2
+    assert [stall.scene for stall in watch.stalls()] == [None, None, "In [3]"]

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loopcanary
-from loopcanary.engine.scopes import SCENE
+from loopcanary.engine.scopes import current_scene
 from loopcanary.integrations.asgi import SceneMiddleware
-from loopcanary.integrations.paths import Paths
-from loopcanary.integrations.telling import route_name
+from loopcanary.integrations.telling import Paths, route_name
 from loopcanary.integrations.wsgi import RequestMiddleware
 
 
@@ -54,7 +53,7 @@ def test_an_asgi_application_has_scenes_and_its_life_has_none():
 
     async def app(scope, receive, send):
         await asyncio.sleep(0)
-        seen.append(SCENE.get())
+        seen.append(current_scene())
 
     async def main():
         wrapped = SceneMiddleware(app)
@@ -64,10 +63,32 @@ def test_an_asgi_application_has_scenes_and_its_life_has_none():
         named = SceneMiddleware(app, name=lambda scope: scope["route"])
         await named({"type": "http", "method": "GET", "route": "mine", "path": "/"}, None, None)
         await named({"type": "http", "method": "GET", "route": None, "path": "/"}, None, None)
-        seen.append(SCENE.get())
+        seen.append(current_scene())
 
     asyncio.run(main())
     assert seen == [None, "POST /orders/{}", "WS /live/{}", "mine", None, None]
+
+
+def test_a_task_that_a_request_started_leaves_its_scene_with_the_answer():
+    seen = []
+
+    async def worker(answered):
+        seen.append(current_scene())
+        await answered.wait()
+        seen.append(current_scene())
+
+    async def app(scope, receive, send):
+        scope["worker"] = asyncio.create_task(worker(scope["answered"]))
+        await asyncio.sleep(0)
+
+    async def main():
+        scope = {"type": "http", "method": "GET", "path": "/start", "answered": asyncio.Event()}
+        await SceneMiddleware(app)(scope, None, None)
+        scope["answered"].set()
+        await scope["worker"]
+
+    asyncio.run(main())
+    assert seen == ["GET /start", None]
 
 
 @pytest.mark.native
@@ -78,7 +99,7 @@ def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path, monkeypa
         time.sleep(float(environ["sleeps"]))
         return [b""]
 
-    canary = loopcanary.install(store=tmp_path / "store", threshold="50ms", quiet=True)
+    canary = loopcanary.install(store=tmp_path / "store", threshold="50ms", console="off")
     try:
         wrapped = RequestMiddleware(app, threshold="400ms")
         wrapped({"REQUEST_METHOD": "GET", "PATH_INFO": "/short/1", "sleeps": "0.1"}, None)

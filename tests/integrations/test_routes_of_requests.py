@@ -6,10 +6,12 @@ import asyncio
 from contextvars import ContextVar
 
 import pytest
+from tests.program.programs.blocking import slow
 from tests.this_process import watch
 
 import loopcanary
 from loopcanary import _native
+from loopcanary.engine import scopes
 from loopcanary.engine.scopes import current_scene
 
 __all__ = ["watch"]
@@ -68,6 +70,43 @@ def ask(watch):
 
 def test_a_requests_task_is_in_the_routes_scene(ask):
     assert ask(request()) == (ROUTE, SCOPE, "receive", "send", "GET /orders/{id}")
+
+
+@pytest.mark.parametrize("is_root", [True, False], ids=["no coroutine around it", "the library's side"])
+def test_a_task_that_a_request_started_leaves_its_scene_with_the_answer(watch, is_root):
+    async def worker(answered):
+        slow()
+        await answered.wait()
+        slow()
+
+    class Starting(Route):
+        async def handle(self, *_request):
+            workers.append(asyncio.create_task(worker(answered)))
+            await asyncio.sleep(0)
+            return current_scene()
+
+    async def entering(route):
+        return await starting(route, SCOPE, "receive", "send")
+
+    async def kept(self, scope, receive, send):
+        with scopes.keep_scene():
+            scopes.enter_scene("GET /orders/{id}")
+            return await Starting.handle(self, scope, receive, send)
+
+    async def main():
+        with loopcanary.scene("told once"):
+            pass
+        assert await asyncio.create_task(entering(Starting())) == "GET /orders/{id}"
+        answered.set()
+        await workers[0]
+
+    workers, answered = [], asyncio.Event()
+    starting = _native.asgi_route(Starting.handle, kept, KNOWN, MOUNTED)
+    if is_root:
+        _native.asgi_root(entering)
+    with watch.installed():
+        asyncio.run(main())
+    assert [stall.scene for stall in watch.stalls()] == ["GET /orders/{id}", None]
 
 
 def test_a_mounted_route_has_its_mounts_in_the_name(ask):

@@ -8,7 +8,7 @@ import pytest
 
 from .serving import PROGRAMS, assert_told, served, under_load
 
-OPTIONS = {"LOOPCANARY_REQUEST_THRESHOLD": "500ms"}
+OPTIONS = {"LOOPCANARY_JOB_THRESHOLD": "500ms"}
 QUICK = 4
 ORDERS = ["GET /orders/1", "GET /orders/2"]
 FLASK = {("GET /orders/<int:order_id>", "order"): 2}
@@ -77,7 +77,7 @@ def test_gunicorns_workers(watched, path, workers, module):
 BY_THE_ENVIRONMENT = """
 import runpy, sys
 from loopcanary import _startup
-_startup.start()  # as the .pth file of an installed loopcanary does
+_startup.start()  # as the .pth file of loopcanary-auto does
 sys.argv = sys.argv[1:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from loopcanary.keeper.backoff import Backoff
+from loopcanary.keeper.kept_store import Backoff
 
 
 def test_each_failure_waits_twice_as_long_until_one_succeeds():

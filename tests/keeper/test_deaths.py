@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.building.stalls import STALL
 from tests.keeper.processes import Start, keep, line_of, stored
 from tests.keeper.test_living import held
-from tests.store.samples import STALL
 
 from loopcanary.assembly.keeper.deaths import Death
 from loopcanary.keeper.exits import signal_of, wait_status
@@ -73,14 +73,21 @@ def test_the_signal_of_a_status(status: int | None, name: str | None) -> None:
     assert signal_of(status) == name
 
 
-def test_of_an_exit_or_an_unknown_end_nothing_is_said(tmp_path: Path) -> None:
+def test_of_an_unknown_end_nothing_is_said(tmp_path: Path) -> None:
     assert death(tmp_path, None).in_stall(LONG) is None
+
+
+def test_of_an_exit_in_the_stall_the_status_is_said(tmp_path: Path) -> None:
+    said = "exit status 3: the program ended itself, as by os._exit"
+    found = death(tmp_path, 3 << 8)
+    assert found.in_stall(LONG) == KilledBy(reason=said)
+    before = KilledBy(reason="SIGTERM came before, from the kernel")
+    assert found.in_stall(replace(LONG, killed_by=before)) == KilledBy(reason=f"{said}; {before.reason}")
 
 
 def test_what_its_signals_say_is_added(tmp_path: Path) -> None:
     found = death(tmp_path, KILLED, "gunicorn", "--timeout=9")
     by = KilledBy(signal="SIGKILL", pid=PARENT, uid=0, command="gunicorn: master")
-    assert found.in_stall(replace(LONG, killed_by=by)) == replace(by, reason=TIMED_OUT)
     other = replace(by, signal="SIGABRT")
     said = f"{TIMED_OUT}; SIGABRT from gunicorn: master (pid 10, uid 0) came before"
     assert found.in_stall(replace(LONG, killed_by=other)) == KilledBy(signal="SIGKILL", reason=said)
@@ -88,6 +95,32 @@ def test_what_its_signals_say_is_added(tmp_path: Path) -> None:
     assert found.in_stall(replace(SHORT, killed_by=handled)) == replace(handled, signal="SIGKILL")
     found.status = None
     assert found.in_stall(replace(LONG, killed_by=by)) == by
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "by", "is_named"),
+    [
+        (KILLED, None, False),
+        (KILLED, KilledBy(signal="SIGABRT", pid=PARENT + 1), False),
+        (KILLED, KilledBy(reason=f"SIGABRT came 1.2 s before its end, from gunicorn (pid {PARENT})"), True),
+        (KILLED, KilledBy(reason=f"SIGABRT came 1.2 s before its end, from sh (pid {PARENT + 1})"), False),
+        (KILLED, KilledBy(reason=f"SIGTERM came 1.2 s before its end, from gunicorn (pid {PARENT})"), False),
+        (ABORTED, None, True),
+        (ABORTED, KilledBy(signal="SIGABRT", pid=PARENT), True),
+        (ABORTED, KilledBy(signal="SIGABRT", pid=PARENT + 1), False),
+    ],
+)
+def test_an_arbiter_is_named_only_where_it_has_sent_the_signal(
+    tmp_path: Path, ended_by: int, by: KilledBy | None, is_named: bool
+) -> None:
+    found = death(tmp_path, ended_by, "gunicorn", "--timeout=9")
+    assert (TIMED_OUT in (reason(found, replace(LONG, killed_by=by)) or "")) is is_named
+
+
+def test_an_arbiter_that_is_gone_has_killed_nobody(tmp_path: Path) -> None:
+    found = death(tmp_path, ABORTED, "gunicorn", "--timeout=9")
+    (tmp_path / "proc" / str(PARENT) / "cmdline").unlink()
+    assert reason(found) is None
 
 
 def test_without_a_reason_the_signal_is_said(tmp_path: Path) -> None:

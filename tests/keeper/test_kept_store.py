@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from loopcanary.keeper.files import StoreFailure
-from loopcanary.keeper.kept_store import KeptStore
+from loopcanary import keeper as place
+from loopcanary.keeper.kept_store import KeptStore, StoreFailure
 from loopcanary.keeper.seat import Seat, statuses
 
 S = 1_000_000_000
@@ -58,6 +58,15 @@ class Folder:
     handed_on: list[int] = field(default_factory=list)
     hand_on_ns: int | None = None
     is_ended: bool = False
+    linked: list[str] = field(default_factory=list)
+
+    def begin(self) -> None: ...
+
+    def link(self, name: str) -> bool:
+        self.linked.append(name)
+        if name == "broken":
+            raise OSError
+        return True
 
     def names(self) -> list[str]:
         return list(self.there)
@@ -68,7 +77,7 @@ class Folder:
             raise found
         return found
 
-    def take_in(self, name: str, death: Any) -> None:  # noqa: ARG002 - of what life it is does not matter
+    def recover(self, name: str, death: Any) -> None:  # noqa: ARG002 - of what life it is does not matter
         if self.failure is not None:
             raise self.failure
         self.taken.append(name)
@@ -107,6 +116,15 @@ def kept(tmp_path: Path, files: Folder, said: list[str]) -> Iterator[KeptStore]:
 
 def turn(kept: KeptStore, now_ns: int, *ready: int) -> None:
     kept.turn(now_ns, ready, changed=True)
+
+
+def test_a_program_that_rings_is_linked_again(kept: KeptStore, files: Folder):
+    bell = os.open(place.bell_path(kept.seat.store), os.O_WRONLY | os.O_NONBLOCK)
+    os.write(bell, b"broken\nnew\n")
+    os.close(bell)
+    assert kept.seat.bell is not None
+    turn(kept, 1, kept.seat.bell)
+    assert sorted(files.linked) == ["broken", "new"]
 
 
 def test_what_a_dead_program_left_is_taken_in_at_once(kept: KeptStore, files: Folder):
@@ -163,6 +181,18 @@ def test_a_broken_file_stops_nothing_for_the_others(kept: KeptStore, files: Fold
         turn(kept, now)
     assert (files.taken, kept.watched) == (["b"], 1)
     assert said == ["a: RuntimeError: it lies"]
+
+
+def test_a_file_that_goes_away_is_a_problem_only_if_it_stays_away(
+    kept: KeptStore, files: Folder, said: list[str]
+):
+    files.there = {"a": FileNotFoundError("its calls"), "b": FileNotFoundError("its calls")}
+    turn(kept, 0)
+    del files.there["b"]
+    assert said == []
+    for now in range(1, 2_000):
+        turn(kept, now * S)
+    assert said == ["a: FileNotFoundError: its calls"]
 
 
 def test_a_broken_file_is_tried_again_and_given_up(kept: KeptStore, files: Folder):

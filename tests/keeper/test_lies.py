@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.flight.build import FlightBuilder
-from tests.flight.examples import BEGIN, MS, going_on, stall, turn
+from tests.building.evidence import BEGIN, MS, going_on, stall, turn
+from tests.building.flight_file import FlightBuilder
 from tests.keeper.test_life import SESSION, Program
 
 from loopcanary.flight import FlightError

@@ -4,42 +4,40 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.flight.build import FlightBuilder
-from tests.flight.examples import BEGIN, MS, going_on, stall
+from tests.building.evidence import BEGIN, MS, going_on, stall
+from tests.building.flight_file import FlightBuilder
+from tests.building.stalls import running
 
 from loopcanary import keeper as place
+from loopcanary.assembly.keeper.plugins import Plugins
 from loopcanary.assembly.keeper.program import KEEPER, FlightLife
 from loopcanary.assembly.keeper.stations import KeptStations
 from loopcanary.assembly.store import open_store
 from loopcanary.config import settings_as_environment
+from loopcanary.engine.threads import PythonThread
 from loopcanary.flight import FlightFile, hold_lock
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import ProcessState, SectionKind, SlotState, TakenBy
-from loopcanary.model import Config, Issue, Session, SessionEnd, Stall, StallEvidence, StallState
+from loopcanary.model import Config, Issue, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.search import STALLS, IssueQuery
+from loopcanary.notifications.notifier import Notifier
+from loopcanary.registry import REGISTRY, REPORTERS, Registration
 from loopcanary.store import Store, StoreError
 from loopcanary.wire import to_wire
 
 pytestmark = pytest.mark.native
 S = 1_000 * MS
-SESSION = Session(
-    id="s1",
-    name="shop",
-    pid=41,
-    parent_pid=1,
-    host="box",
-    python="CPython 3.11",
-    engine="native",
-    started_wall_ns=5,
-)
+SESSION = running(host="box", python="CPython 3.11", started_wall_ns=5)
 
 
 class Program:
@@ -49,6 +47,7 @@ class Program:
         self.store = folder / "store"
         self.path = folder / "41.flight"
         self.complaints: list[str] = []
+        self.plugins = Plugins(self.complaints.append)
         self.interceptors: list[Callable[[Issue], Issue | None]] = []
         self.removed = 0
         self.counts: Counter[str] = Counter()
@@ -134,8 +133,10 @@ class Program:
             pid,
             store_for=self._store_for,
             interceptors=self.interceptors,
+            plugins=self.plugins,
             complain=self.complaints.append,
             counts=self.counts,
+            notifier=Notifier(self.store, set, PythonThread),
         )
 
     def _store_for(self, config: Config) -> Store:
@@ -365,6 +366,30 @@ def test_the_log_file_has_what_ended_before_a_keeper_came(program: Program, tmp_
     assert len(program.stored()) == 1
 
 
+def test_root_does_what_no_program_says_that_it_has_not_served(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It may have changed its user, and have written that afterwards."""
+    monkeypatch.setattr("loopcanary.assembly.keeper.program._IS_ROOT", True)
+    program.settings["log_file"] = tmp_path / "log"
+    add(program, stall(serial=1))
+    end(program, NOW)
+    program.life.finish(NOW)
+    assert (program.stored(), program.removed, (tmp_path / "log").exists()) == ([], 0, False)
+
+
+def test_root_does_what_one_says_that_it_has_seen(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("loopcanary.assembly.keeper.program._IS_ROOT", True)
+    program.settings["log_file"] = tmp_path / "log"
+    add(program, stall(serial=1))
+    program.look(NOW)
+    add(program, stall(serial=2))
+    program.life.finish(NOW)
+    assert (tmp_path / "log").read_text().count("s1-2") == 1
+
+
 def test_what_ended_unseen_is_taken_in_by_one_process(program: Program):
     def is_refused_to_others(issue: Issue) -> Issue:
         with hold_lock(program.path) as is_free:
@@ -380,3 +405,57 @@ def test_what_ended_unseen_is_taken_in_by_one_process(program: Program):
     assert (program.stored(), program.removed, told) == ([], 0, [])
     program.life.finish(NOW)
     assert (len(program.stored()), program.removed, told) == (1, 1, [False])
+
+
+@pytest.mark.parametrize("where", ["make", "report", "close", "counts"])
+def test_a_reporter_that_hangs_is_given_up_for_all_programs(
+    program: Program,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    where: str,
+):
+    over = threading.Event()
+
+    class Reporter:
+        name = "mine"
+
+        def __init__(self, run: Any) -> None:
+            del run
+            self.hang("make")
+
+        def hang(self, here: str, *_: Any) -> None:
+            if here == where:
+                over.wait()
+
+        def __getattr__(self, here: str) -> Any:
+            return partial(self.hang, here)
+
+    monkeypatch.setattr("loopcanary.engine.apart.PATIENCE_S", 0.1)
+    monkeypatch.setitem(REGISTRY._own, (REPORTERS, "mine"), Registration(REPORTERS, "mine", Reporter))
+    (tmp_path / "other").mkdir()
+    programs = [program, Program(tmp_path / "other")]
+    programs[1].plugins = program.plugins
+    for number, one in enumerate(programs):
+        add(one, stall(serial=number))
+        end(one, NOW)
+        one.look(NOW)
+        one.close()
+    over.set()
+    assert caplog.text.count("it has not come back after") == 1
+    assert [one.removed for one in programs] == [1, 1]
+
+
+def test_an_interceptor_that_hangs_is_given_up():
+    over, plugins = threading.Event(), Plugins(lambda _: None)
+
+    def waits(_: Any) -> Any:
+        over.wait()
+
+    bounded = plugins.interceptor(waits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("loopcanary.engine.apart.PATIENCE_S", 0.1)
+        for why in ("it has not come back", "it did not come back before"):
+            with pytest.raises(TimeoutError, match=why):
+                bounded(None)  # type: ignore[arg-type]
+    over.set()

@@ -13,12 +13,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.keeper.test_kept_store import Beside, Folder, S
+from tests.keeper.test_kept_store import Beside, Folder, S, needs_pidfd
 
 from loopcanary import keeper as place
 from loopcanary.keeper.kept_store import KeptStore
 from loopcanary.keeper.loop import Keeper
-from loopcanary.keeper.seat import LEFT_WALL_NS, Seat
+from loopcanary.keeper.seat import APART, LEFT_WALL_NS, Seat
 
 
 class Asked:
@@ -85,7 +85,7 @@ def test_it_ends_when_nothing_is_watched(kept: KeptStore, files: Folder, asked: 
     other.give_back()
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd_open")
+@needs_pidfd
 def test_it_stays_until_the_last_program_has_ended(kept: KeptStore, files: Folder, asked: Asked):
     program = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     beside = Beside(program.pid)
@@ -101,6 +101,69 @@ def test_it_stays_until_the_last_program_has_ended(kept: KeptStore, files: Folde
     run(kept, asked)
     assert files.taken == ["living"]
     assert not asked.is_end
+
+
+class Child:
+    """The keeper of a program whose child it is: how many turns of a second it takes until it ends."""
+
+    def __init__(self, kept: KeptStore, files: Folder, asked: Asked) -> None:
+        self.program = Beside(os.getppid())
+        files.there = {"living": self.program}
+        asked.then = [self.turn] * 200
+        asked.wake()
+        self.turns = 0
+        self.waits_from: int | None = None
+        self.ends_hang: int | None = None
+        self._kept, self._asked = kept, asked
+
+    def turn(self) -> bool:
+        self.turns += 1
+        if self.turns == self.ends_hang:
+            self.program.due_ns = None
+        return False
+
+    def lives(self, parent: int | None = None) -> int:
+        keeper = Keeper(
+            [self._kept],
+            self._asked,
+            print,
+            print,
+            linger_ns=1000 * S,
+            parent=lambda: os.getppid() if parent is None else parent,
+            waits_for_children=lambda _: self.waits_from is not None and self.turns >= self.waits_from,
+            monotonic_ns=lambda: self.turns * S,
+        )
+        keeper._wait = set  # type: ignore[method-assign]
+        keeper.run()
+        self._kept.end()
+        return self.turns
+
+
+def test_the_child_of_a_program_ends_after_a_minute(kept: KeptStore, files: Folder, asked: Asked):
+    assert Child(kept, files, asked).lives() == 60
+    assert not asked.is_end
+
+
+def test_it_ends_sooner_for_a_program_that_waits_for_its_children(
+    kept: KeptStore, files: Folder, asked: Asked
+):
+    child = Child(kept, files, asked)
+    child.waits_from = 2
+    assert child.lives() == 5
+
+
+def test_it_does_not_end_while_there_is_something_to_do(kept: KeptStore, files: Folder, asked: Asked):
+    child = Child(kept, files, asked)
+    child.program.due_ns, child.waits_from, child.ends_hang = 1, 0, 70
+    assert child.lives() == 74
+
+
+def test_one_that_is_no_child_of_a_program_stays(
+    kept: KeptStore, files: Folder, asked: Asked, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("loopcanary.keeper.loop._FAREWELL_NS", 0)
+    assert Child(kept, files, asked).lives(parent=1) == 200
+    assert asked.is_end
 
 
 class Farewell:
@@ -153,6 +216,38 @@ def test_one_that_a_person_started_ends_at_once(kept: KeptStore, files: Folder, 
     Farewell(files, asked, turns=3)
     Keeper([kept], asked, print, print, linger_ns=None, monotonic_ns=clock(S // 100)).run()
     assert files.taken == []
+
+
+def asked_for(store: Path, linger_ns: int | None, files: Folder, asked: Asked) -> KeptStore:
+    """A keeper that serves a program while another one asks for its seat, again and again."""
+    kept = KeptStore(Seat(str(store)), files, print, {APART: linger_ns is not None})
+    other = Seat(str(store))
+    asked.then = [lambda: other.ask_for() and False] * 20
+    for _ in asked.then:
+        asked.wake()
+    Keeper([kept], asked, print, print, linger_ns=linger_ns, monotonic_ns=clock(S // 100)).run()
+    return kept
+
+
+@needs_pidfd
+@pytest.mark.parametrize(("due_ns", "waits"), [(None, False), (9 * S, True)], ids=["idle", "busy"])
+def test_one_that_a_program_started_leaves_its_seat_to_one_that_asks(
+    store: Path, files: Folder, asked: Asked, due_ns: int | None, waits: bool
+):
+    files.there = {"living": Beside(os.getpid(), due_ns=due_ns)}
+    kept = asked_for(store, S, files, asked)
+    assert not asked.is_end
+    assert (len(files.handed_on) > 3) == waits, "what it has at hand comes first"
+    kept.end()
+    mark = Path(place.path_in_memory(str(store), place.MARK))
+    assert mark.exists(), "no program starts one meanwhile"
+    mark.unlink()
+
+
+def test_one_that_a_person_started_keeps_its_seat(store: Path, files: Folder, asked: Asked):
+    files.there = {"living": Beside()}
+    asked_for(store, None, files, asked).end()
+    assert asked.is_end
 
 
 def is_short(store: Path) -> bool:

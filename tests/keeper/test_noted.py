@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.flight.examples import BEGIN, MS, stall
+from tests.building.evidence import BEGIN, MS, stall
 from tests.keeper.test_life import NOW, SESSION, Program, S, add
 
 from loopcanary.assembly.store import open_store
 from loopcanary.model import Issue, TraceFigures
+from loopcanary.model.issues.locks import LockLeak
 from loopcanary.model.search import OTHERS
+from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.trace_cells import TRACES
 from loopcanary.store import StoreError
-from loopcanary.tracers.frames_listeners import FrameListeners
+from loopcanary.tracers.desk import Told
+from loopcanary.tracers.frames import FrameListeners
 from loopcanary.tracers.notes import Notes
 from loopcanary.tracers.tracing import Tracing
 
@@ -111,3 +116,22 @@ def test_what_a_program_noted_until_it_was_killed_is_taken(program: Drawing):
     program.life.finish(NOW)
     assert [issue.id for issue in program.issues()] == ["s1-jank-1"]
     assert not program.has_notes
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+def test_root_quotes_no_file_that_a_noted_issue_names(
+    program: Drawing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_root: bool
+):
+    monkeypatch.setattr("loopcanary.assembly.keeper.noted.is_root", lambda: is_root)
+    secret = tmp_path / "secret.py"
+    secret.write_text("SECRET = 'sesame'\n")
+    os.utime(secret, (0, 0))
+    frame = StackFrame(function="f", qualname="f", file=str(secret), line=1, in_app=True)
+    leak = LockLeak(began_wall_ns=time.time_ns(), duration_ns=S, acquired=(frame,))
+    Path(f"{program.path}{TRACES}").unlink()
+    told = Told(tracer="locks", issue=leak, thread="MainThread", scene=None, told_ns=NOW - 10 * S)
+    Notes(str(program.path), lambda: None).reported(told)
+    program.look(NOW)
+    assert program.complaints == []
+    [found] = program.issues()
+    assert found.culprit.source == (None if is_root else "SECRET = 'sesame'")  # type: ignore[attr-defined]

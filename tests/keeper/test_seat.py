@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from loopcanary import keeper as place
-from loopcanary.keeper.seat import Seat, statuses
+from loopcanary.keeper.seat import Seat, forget_unused, statuses
 
 
 @pytest.fixture
@@ -28,10 +29,10 @@ def seat(store: str) -> Iterator[Seat]:
     made.give_back()
 
 
-def ring(store: str) -> None:
+def ring(store: str, name: str = "its.flight") -> None:
     """As a program does."""
     bell = os.open(place.bell_path(store), os.O_WRONLY | os.O_NONBLOCK)
-    os.write(bell, b"!")
+    os.write(bell, f"{name}\n".encode())
     os.close(bell)
 
 
@@ -53,8 +54,59 @@ def test_a_bell_is_heard_once(store: str, seat: Seat):
     for _ in range(3):
         ring(store)
     assert is_rung(seat)
-    seat.hear()
+    assert seat.hear() == {"its.flight"}
     assert not is_rung(seat)
+
+
+def test_who_rings_says_of_which_file(store: str, seat: Seat):
+    for name in ("one.flight", "two.flight", "one.flight"):
+        ring(store, name)
+    assert seat.hear() == {"one.flight", "two.flight"}
+    assert seat.hear() == set()
+
+
+def test_a_keeper_that_ends_leaves_nothing_in_memory(store: str, seat: Seat):
+    mark = Path(place.path_in_memory(store, place.MARK))
+    mark.touch()
+    seat.give_back()
+    assert not mark.exists()
+    assert not Path(place.bell_path(store)).exists()
+
+
+def test_what_was_not_used_for_a_month_is_removed(
+    store: str, seat: Seat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    memory, now_s = tmp_path / "memory", time.time()
+    memory.mkdir()
+    monkeypatch.setattr(place, "memory", str(memory))
+    heard = Seat(str(tmp_path / "heard"))
+    assert heard.take()
+    for name in ("loopcanary-a.mark", "loopcanary-b.mark", "other.mark"):
+        (memory / name).touch()
+    os.mkfifo(memory / "loopcanary-a.bell")
+    for path in memory.iterdir():
+        os.utime(path, (0, 0) if "-b" not in path.name else None)
+    forget_unused(now_s)
+    left = {Path(place.bell_path(heard.store)).name, "loopcanary-b.mark", "other.mark"}
+    assert {path.name for path in memory.iterdir()} == left
+    heard.give_back()
+
+
+def test_one_without_the_seat_leaves_it_alone(store: str, seat: Seat):
+    other = Seat(store)
+    assert not other.take()
+    other.give_back()
+    assert seat.is_there()
+
+
+def test_without_memory_the_bell_is_in_the_store(store: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(place, "memory", f"{store}/none")
+    assert place.bell_path(store) == place.path(store, place.BELL)
+
+
+def test_a_store_has_one_bell_whatever_leads_to_it(store: str, tmp_path: Path, seat: Seat):
+    (tmp_path / "link").symlink_to(store)
+    assert place.bell_path(f"{tmp_path}/link") == place.bell_path(store)
 
 
 def test_a_bell_that_was_rung_for_hours_is_heard_once(store: str, seat: Seat):
@@ -69,7 +121,7 @@ def test_a_bell_that_was_rung_for_hours_is_heard_once(store: str, seat: Seat):
 
 def test_without_a_keeper_a_bell_cannot_be_rung(store: str, seat: Seat):
     seat.give_back()
-    with pytest.raises(OSError, match="No such device or address"):
+    with pytest.raises(OSError, match="No such file"):
         ring(store)
 
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pty
+import re
 import select
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,6 +23,8 @@ from .agents import Agent
 from .test_page import words
 
 PATIENCE_MS = 60_000
+WORD_IS_DUE_NS = 300_000_000
+"""More than a hang of these agents, and what a judge of it has."""
 SPEAKS = "native.speaks(os.fstat(2).st_dev, os.fstat(2).st_ino)"
 HANG = "!import ctypes; held, out = os.pipe(); token = native.work_begin('hang')"
 # With the GIL held, until the test lets it go on.
@@ -32,13 +35,13 @@ class Place:
     """A folder with a bell, and a script in place of a keeper that says what it found at its start."""
 
     def __init__(self, folder: Path) -> None:
-        self.bell, self.log, self.found = folder / "bell", folder / "keeper.log", folder / "found"
+        self.bell, self.mark, self.found = folder / "bell", folder / "mark", folder / "found"
         os.mkfifo(self.found)
         self.ear = os.open(self.found, os.O_RDWR | os.O_NONBLOCK)
 
     def set_in(self, agent: Agent, script: str = "pwd; nice; umask; ls /proc/self/fd | wc -l") -> None:
         shell = (b"/bin/sh", b"-c", f"exec 9>{self.found}; ({script}; echo ready) >&9".encode())
-        given = shell, (b"PATH=/usr/bin:/bin",), os.fsencode(self.log), os.fsencode(self.bell), b"", b""
+        given = shell, (b"PATH=/usr/bin:/bin",), os.fsencode(self.mark), os.fsencode(self.bell), b"its.flight"
         assert agent.do(f"native.set_keeper(*{given!r})") is None
 
     def heard(self) -> str:
@@ -101,7 +104,7 @@ def test_a_stall_that_goes_on_rings(begin: Callable[..., Agent], place: Place) -
     bell = place.listens()
     agent.do(HANG)
     agent.tell("os.read(held, 1)")  # within the stall
-    assert set(rung(bell)) == set(b"!")
+    assert set(rung(bell).splitlines()) == {b"its.flight"}
     agent.process.kill()
 
 
@@ -134,7 +137,7 @@ def test_short_work_starts_no_keeper(begin: Callable[..., Agent], place: Place) 
     agent.do("native.work_end(native.work_begin('short'))")
     assert agent.do("native.recorded()[1]") == 0
     assert agent.do("len(os.listdir('/proc/self/task'))") == 2
-    assert not place.log.exists()
+    assert not place.mark.exists()
 
 
 def test_what_is_not_completed_is_recorded_too(begin: Callable[..., Agent]) -> None:
@@ -168,7 +171,7 @@ def test_of_two_processes_one_starts_it(tmp_path: Path, begin: Callable[..., Age
 
 def test_what_cannot_be_started_is_counted(begin: Callable[..., Agent], place: Place) -> None:
     agent = begin()
-    given = (b"/no/such/file",), (), os.fsencode(place.log), os.fsencode(place.bell), b"", b""
+    given = (b"/no/such/file",), (), os.fsencode(place.mark), os.fsencode(place.bell), b""
     agent.do(f"native.set_keeper(*{given!r})")
     agent.do("stall()")
     assert agent.do("native.ring_keeper()") is False
@@ -204,6 +207,46 @@ def test_a_text_is_written_while_c_holds_the_gil(begin: Callable[..., Agent], pl
     agent.process.kill()
     agent.process.wait()
     assert os.read(end, 1) == b""  # nothing of ours keeps it open
+    os.close(end)
+
+
+WORDS = "native.speaks(os.fstat(2).st_dev, os.fstat(2).st_ino, (b'/', b'/usr/lib'))"
+
+
+@pytest.mark.parametrize("taker", [0, 1, 2, 3])
+def test_the_first_word_of_a_hang_needs_no_gil(begin: Callable[..., Agent], taker: int) -> None:
+    end, stderr = os.pipe()
+    agent = begin(stderr=stderr)
+    os.close(stderr)
+    agent.do(WORDS)
+    agent.do(f"native.set_taker({taker})")
+    agent.do(HANG)
+    agent.tell(HELD.format(fd=agent.do("held")))
+    said = read_some(end, 40).decode()
+    assert re.match(r"\[loopcanary\] blocked for \d+\.\d s in ", said)
+    agent.process.kill()
+    os.close(end)
+
+
+def test_a_hang_that_was_judged_has_no_first_word(begin: Callable[..., Agent]) -> None:
+    end, stderr = os.pipe()
+    agent = begin(stderr=stderr)
+    os.close(stderr)
+    agent.do(WORDS)
+    page = open_keeper(str(agent.path))
+    for serial in (1, 2):  # the next stalls'
+        page.tell(serial, serial)
+    agent.do(HANG)
+    agent.tell(HELD.format(fd=agent.do("held")))
+    poll = select.poll()
+    with FlightFile.open(agent.path) as file:
+        while not any(one.last_look_ns - one.begin_ns > WORD_IS_DUE_NS for _, one in file.stalls()):
+            poll.poll(5)
+    assert page.say(b"the keeper's\n")
+    assert read_some(end, 13) == b"the keeper's\n"
+    with pytest.raises(ValueError, match="slot 16 of 16"):
+        page.tell(16, 1)
+    agent.process.kill()
     os.close(end)
 
 

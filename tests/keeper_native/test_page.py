@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.flight.build import FlightBuilder
+from tests.building.flight_file import FlightBuilder
 
 from loopcanary._native import KeeperPage, open_keeper  # type: ignore[attr-defined]
 from loopcanary.flight import FlightFile
@@ -58,11 +58,12 @@ def test_more_stalls_than_slots_all_taken(begin: Callable[..., Agent]) -> None:
     keeper = open_keeper(str(agent.path))
     for _ in range(2 * layout.SLOT_COUNT):
         agent.do("stall()")
-        [(slot, evidence)] = agent.stalls()
-        keeper.take(slot, evidence.serial)
+        for slot, evidence in agent.stalls():  # two, where the rest of the turn had to wait for a core
+            keeper.take(slot, evidence.serial)
     with FlightFile.open(agent.path) as file:
         counters = file.counters()
-    assert (counters["stalls_recorded"], counters["stalls_dropped_no_slot"]) == (2 * layout.SLOT_COUNT, 0)
+    assert counters["stalls_recorded"] >= 2 * layout.SLOT_COUNT
+    assert counters["stalls_dropped_no_slot"] == 0
 
 
 def test_its_words_are_in_the_file(begin: Callable[..., Agent]) -> None:

@@ -14,9 +14,8 @@ import pytest
 from anyio._backends import _asyncio as backend
 
 from loopcanary.tracers.locks.asyncio_tasks import AsyncioTasks
-from loopcanary.tracers.locks.cycles import reached
 from loopcanary.tracers.locks.hooks import LockHooks
-from loopcanary.tracers.locks.tasks import TaskView
+from loopcanary.tracers.locks.tasks import TaskView, reached
 from loopcanary.tracers.locks.threads import add_threads
 
 from .stories import reported

@@ -20,7 +20,7 @@ import pytest
 
 from loopcanary.probes import ImportWatch
 from loopcanary.tracers.locks import watch
-from loopcanary.tracers.locks.island import _is_known, _length
+from loopcanary.tracers.locks.lost import _is_known, _length
 from loopcanary.tracers.locks.tracer import LockTracer
 
 from .stories import Desk, reported_of_main

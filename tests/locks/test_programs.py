@@ -62,4 +62,8 @@ def test_a_deadlock_is_reported_and_outlives_its_program(tmp_path, engine):
     assert pay["task"] == "pay"
     assert (pay["holds"], pay["waits_for"]) == ("Lock 'Bank.accounts'", "Lock 'Bank.ledger'")
     assert refund["frames"][0]["function"] == "refund"
+    made = [[frame["function"] for frame in wait["made"]] for wait in (pay, refund)]
+    assert made == [["__init__", "main"]] * 2
+    assert pay["taken"]["function"] == "pay"
+    assert pay["taken"]["line"] < pay["frames"][0]["line"]
     assert issue["culprit"]["in_app"]

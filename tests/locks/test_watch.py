@@ -33,13 +33,17 @@ class PairOfTasks:
     marks: list[Wait] = field(default_factory=lambda: [Wait(0), Wait(1)])
     asked: list[Callable[[], object]] = field(default_factory=list)
     now_ns: int = 0
+    are_seen: bool = True
 
     def call_later(self, seconds: float, call: Callable[[], object]) -> None:
         self.now_ns += int(seconds * 1e9)
         self.asked.append(call)
 
     def all(self) -> Iterable[str]:
-        return NAMES
+        return NAMES if self.are_seen else []
+
+    def main_mark(self) -> None:
+        """It has none."""
 
     def view(self, task: str) -> TaskView:
         other = NAMES[1 - NAMES.index(task)]
@@ -120,3 +124,26 @@ def test_a_younger_cycle_than_the_suspect_has_waited_no_time():
     again(LoopWatch(tasks, notes.get, told, lambda call: call(), now_ns), tasks)
     ((_, cycle),) = told.cycles
     assert cycle.waited_ns == 0
+
+
+def test_a_cycle_that_a_look_did_not_see_is_found_by_the_next():
+    """No look sees threads while there are other interpreters."""
+    tasks, told = PairOfTasks(), Told()
+    notes: Any = {}
+    watch = LoopWatch(tasks, notes.get, told, lambda call: call(), lambda: tasks.now_ns)
+    watch.begin()
+    for tasks.are_seen in (True, False, True):
+        assert told.cycles == []
+        tasks.asked.pop()()
+    assert len(told.cycles) == 1
+
+
+def test_two_waits_that_have_gone_on_between_looks_are_none():
+    tasks, told = PairOfTasks(), Told()
+    notes: Any = {}
+    watch = LoopWatch(tasks, notes.get, told, lambda call: call(), lambda: tasks.now_ns)
+    watch.begin()
+    for _ in range(3):
+        tasks.asked.pop()()
+        tasks.marks = [tasks.marks[0], Wait(1)]
+    assert told.cycles == []

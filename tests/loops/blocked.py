@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.program.test_detection import MARKS, STORIES, Run
-from tests.program.watching import PROGRAMS, Marks, admitted, is_by_the_host
+from tests.program.test_detection import Run
+from tests.program.watching import admitted, is_by_the_host
 
 SHARED = (
     *("regex", "password_hash", "collection", "python_loop", "slow_import", "sleep", "held_lock"),
@@ -20,10 +20,6 @@ if os.environ.get("LOOPCANARY_FULL") == "1":
     SHARED += ("json_body", "c_call_with_the_gil", "c_call_without_the_gil", "compress")
     SHARED += ("empty_queue", "thread_join", "synced_file")
 
-CAUSES = {story.kind: story.causes for story in STORIES}
-INNER_MARKS = Marks((PROGRAMS / "driving.py").read_text())
-"""Of blocks in inner loops, which programs of several toolkits have."""
-LOOPS_OF_TWO_LINES = {"gil_hog"}
 TOLERANCE_MS = 2.0
 
 
@@ -50,19 +46,6 @@ def assert_length(run: BlockedRun, kind: str) -> dict[str, Any]:
     return stall
 
 
-def assert_shared(run: BlockedRun, kind: str) -> dict[str, Any]:
-    """The stall of a block that is borrowed, with its length, cause and line."""
-    stall = assert_length(run, kind)
-    assert stall["cause"] in admitted(stall, CAUSES[kind]), stall["evidence"]
-    if kind == "python_signal_handler":
-        assert stall["culprit"]["function"] == "handle"
-        return stall
-    function, line = MARKS.find(f"culprit of {kind}")
-    assert stall["culprit"]["function"] == function
-    assert stall["culprit"]["line"] in ((line, line + 1) if kind in LOOPS_OF_TWO_LINES else (line,))
-    return stall
-
-
 def is_explained(stall: Mapping[str, Any]) -> bool:
     """By the host, by what the program prepares on its other thread, which computes with the GIL, or by its
     own collection between two kinds, which takes as long as there are young objects."""
@@ -71,8 +54,3 @@ def is_explained(stall: Mapping[str, Any]) -> bool:
     holder = stall["holder"]
     is_preparing = holder is not None and holder["thread"].startswith("ThreadPoolExecutor")
     return is_preparing or is_by_the_host(stall) or "host" in admitted(stall, (stall["cause"],))
-
-
-def own_line(marks: Marks, kind: str, mark: str) -> int:
-    """Where a block of a toolkit's own sleeps, by the marks of its program."""
-    return (INNER_MARKS if kind.endswith("_an_inner_loop") else marks).find(f"culprit of {mark}")[1]

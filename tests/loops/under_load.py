@@ -362,8 +362,7 @@ def is_function(value):
 def marks():
     """What else is left where hooks are."""
     return {
-        "waits": _native.hooked_waits(),
-        "answers": _native.hooked_answers(),
+        "calls": [line for line in _native.patches().split(b"\n") if line.startswith(b"+call")],
         "collections": list(gc.callbacks),
         "imports": [each for each in sys.meta_path if type(each).__module__.startswith("loopcanary")],
         "import": builtins.__import__,
@@ -398,7 +397,7 @@ def come_and_go(load, cycles, store):
         load.goes_on(20)
         before, marks_before = functions(), marks()
         for number in range(cycles):
-            loopcanary.install(store=store, quiet=True, engine="native", threshold="20ms")
+            loopcanary.install(store=store, console="off", engine="native", threshold="20ms")
             load.goes_on(number % 3)
             loopcanary.uninstall()
             load.goes_on(number % 2)

@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model.method_map import MAGIC, Method, record_of, records_in
-from loopcanary.tracers.methods.calls_tracer import CallsTracer
-from loopcanary.tracers.methods.chosen import ChosenCode
-from loopcanary.tracers.methods.trivial import is_trivial
+from loopcanary.tracers.methods import CallsTracer, ChosenCode, is_trivial
 
 
 @pytest.fixture
@@ -153,7 +151,7 @@ def test_functions_that_come_at_once_have_numbers_of_their_own(monkeypatch, proj
         calls_on_enter=None,
         calls_on_leave=None,
     )
-    tracer = CallsTracer(native, ["."], 1 << 20)
+    tracer = CallsTracer(native, ["."], 1 << 20, [].append)
     chosen: dict[str, int] = {}
     write = os.write
 

@@ -32,7 +32,7 @@ chance = random.Random(int(sys.argv[1]))
 with open(sys.argv[2], "w+b") as file:
     file.truncate(4096)
     log = mmap.mmap(file.fileno(), 4096)
-loopcanary.install(methods=["."], methods_ring="32KiB", quiet=True)
+loopcanary.install(methods=["."], methods_ring="32KiB", console="off")
 """
 STEP = """
 def walk{number}(depth):
@@ -86,7 +86,9 @@ class Killed:
         command = (sys.executable, "app.py", str(seed), str(self._log))
         clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
         # A store of its own: in a common one, the start of the next takes in what the killed one left.
-        environment = {**clean, "LOOPCANARY_STORE": str(folder / f"store-{seed}")}
+        # Without a keeper, which would take in what is read here.
+        own = {"LOOPCANARY_STORE": str(folder / f"store-{seed}"), "LOOPCANARY_KEEPER": "0"}
+        environment = {**clean, **own}
         self._process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE)
         self._turns = random.Random(seed).randrange(1, 400)
 

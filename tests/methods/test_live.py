@@ -306,6 +306,12 @@ def test_what_a_program_called_before_it_ended_is_shown(start: Start):
     assert f"process {program.pid} has ended" in errors
 
 
+def test_a_pipe_in_place_of_the_answer_is_not_waited_for(start: Start):
+    program = start(ONE_LOOP)
+    os.mkfifo(flight_of(program) + ANSWER)
+    assert "load" in recorded(program)["MainThread"]
+
+
 def test_ctrl_c_shows_what_there_is(start: Start):
     program = start(ONE_LOOP)
     flight = flight_of(program)

@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ def loop(work):
         work()
     asyncio.run(turn())
 """
-Traced = Callable[..., dict[str, Any]]
 
 
 class Program:
@@ -298,10 +296,8 @@ async def without_descriptors():
 
 async def main():
     await without_descriptors()  # its function is known by then
-    free = os.dup(0)
-    os.close(free)
     late = asyncio.create_task(without_descriptors(), name="late")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free, LIMITS[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, LIMITS[1]))
     await late
     kept = asyncio.create_task(keeper(), name="keeper")
     await asyncio.gather(kept, *[asyncio.create_task(job(2), name=f"job-{number}") for number in range(700)])

@@ -6,8 +6,8 @@ import signal
 from dataclasses import replace
 
 import pytest
+from tests.building.stalls import SESSION, STALL
 from tests.methods.test_programs import GIVES_UP_S, Program, with_calls
-from tests.store.samples import SESSION, STALL
 
 from loopcanary.model import Cause, StackFrame, WeightedStack
 from loopcanary.model.calls import TracedCall, TracedCalls

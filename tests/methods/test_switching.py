@@ -55,7 +55,7 @@ for thread in threads:
     thread.start()
 for cycle in range(int(sys.argv[1])):
     with loopcanary.watch("all") if cycle % 2 else threading.Lock():
-        loopcanary.install(methods=["."], methods_ring="32KiB", quiet=True)
+        loopcanary.install(methods=["."], methods_ring="32KiB", console="off")
         before = work()
         traced = loopcanary.statistics()["methods_known"]
         loopcanary.uninstall()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.methods.test_tree import ALL, EACH_ENDS, STEPS, Thread, played
 
-from loopcanary.flight.beside.timed_calls import CallSpan, timed_calls
+from loopcanary.flight.beside.calls import CallSpan, timed_calls
 
 LONG = 1 << 40
 """A window that has everything."""

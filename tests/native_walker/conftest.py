@@ -26,6 +26,8 @@ def sources() -> list[Path]:
         HERE / "walker_probe.c",
         native / "core" / "memory" / "memory_reader.c",
         native / "core" / "host" / "kept_file.c",
+        native / "core" / "patches" / "patches.c",
+        native / "core" / "flight" / "set_aside.c",
         *sorted((native / "cpython").rglob("*.c")),
     ]
 

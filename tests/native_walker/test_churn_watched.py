@@ -30,7 +30,7 @@ sys.modules["churn"] = churn
 spec.loader.exec_module(churn)
 import loopcanary
 loopcanary.install(
-    engine="native", store=sys.argv[2], quiet=True,
+    engine="native", store=sys.argv[2], console="off",
     threshold="5ms", sample_delay="1ms", sample_interval="1ms",
 )
 sys.setswitchinterval(0.0005)

@@ -175,7 +175,7 @@ PROGRAM = """
             exec(f"def f{number}(): return {number}\\nassert f{number}() == {number}", {})
 
     def run_engine():
-        loopcanary.install(engine="native", store=sys.argv[1], quiet=True)
+        loopcanary.install(engine="native", store=sys.argv[1], console="off")
         live_and_die()
         inside = destructor()
         loopcanary.uninstall()
@@ -187,7 +187,7 @@ PROGRAM = """
     print(ours != original, destructor() == original)
     print(run_engine() == ours, destructor() == original)
 
-    loopcanary.install(engine="native", store=sys.argv[1], quiet=True)
+    loopcanary.install(engine="native", store=sys.argv[1], console="off")
     child = os.fork()
     if child == 0:
         live_and_die()

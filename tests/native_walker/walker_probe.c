@@ -46,8 +46,7 @@ static void on_native_thread(void *(*run)(void *), void *argument)
 static uint64_t thread_state_of(uint32_t tid)
 {
     lc_thread_ref threads[THREADS_ROOM];
-    const uint32_t count =
-        source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
+    const uint32_t count = source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
     for (uint32_t i = 0; i < count; i++) {
         if (threads[i].tid == tid) {
             return threads[i].thread_state;
@@ -66,9 +65,8 @@ static PyObject *text(lc_text t)
 static PyObject *frame_value(const lc_frame *f)
 {
     return Py_BuildValue("(NNIIIIIIK)", text(f->code->qualname), text(f->code->filename), f->line,
-                         f->end_line, (unsigned)f->column, (unsigned)f->end_column,
-                         f->code->first_line, f->code->code_flags,
-                         (unsigned long long)f->code->serial);
+                         f->end_line, (unsigned)f->column, (unsigned)f->end_column, f->code->first_line,
+                         f->code->code_flags, (unsigned long long)f->code->serial);
 }
 
 static PyObject *stack_value(const lc_stack *stack)
@@ -188,8 +186,7 @@ static PyObject *probe_waits_for_gil(PyObject *self, PyObject *args)
     if (w.syscall != SYS_futex) {
         Py_RETURN_NONE; /* on a CPU, about to wait */
     }
-    return PyBool_FromLong(w.q.gil.wait_address_low <= w.address &&
-                           w.address < w.q.gil.wait_address_high);
+    return PyBool_FromLong(w.q.gil.wait_address_low <= w.address && w.address < w.q.gil.wait_address_high);
 }
 
 static PyObject *probe_threads(PyObject *self, PyObject *none)
@@ -197,8 +194,7 @@ static PyObject *probe_threads(PyObject *self, PyObject *none)
     (void)self;
     (void)none;
     lc_thread_ref threads[THREADS_ROOM];
-    const uint32_t count =
-        source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
+    const uint32_t count = source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; i < count && list != NULL; i++) {
         PyObject *tid = PyLong_FromUnsignedLongLong(threads[i].tid);
@@ -237,8 +233,8 @@ static PyObject *probe_counts(PyObject *self, PyObject *none)
     (void)none;
     const lc_walk_counts *c = &source.counts;
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsK}", "walks", (unsigned long long)c->walks, "still",
-        (unsigned long long)c->still, "unmoved", (unsigned long long)c->unmoved, "agreed", (unsigned long long)c->agreed, "shortened",
+        "{sKsKsKsKsKsKsKsK}", "walks", (unsigned long long)c->walks, "still", (unsigned long long)c->still,
+        "unmoved", (unsigned long long)c->unmoved, "agreed", (unsigned long long)c->agreed, "shortened",
         (unsigned long long)c->shortened, "retries", (unsigned long long)c->retries, "codes_loaded",
         (unsigned long long)c->codes_loaded, "codes_trusted", (unsigned long long)c->codes_trusted);
 }
@@ -287,10 +283,7 @@ static PyObject *probe_deaths_at(PyObject *self, PyObject *address)
 /* Another tool: its function calls what it has found. */
 static destructor found;
 
-static void other_destructor(PyObject *code)
-{
-    found(code);
-}
+static void other_destructor(PyObject *code) { found(code); }
 
 static PyObject *probe_wrap_destructor(PyObject *self, PyObject *none)
 {
@@ -373,15 +366,13 @@ static void sample_all(void)
 {
     static lc_stack stack;
     lc_thread_ref threads[THREADS_ROOM];
-    const uint32_t count =
-        source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
+    const uint32_t count = source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
     for (uint32_t i = 0; i < count; i++) {
         if (threads[i].thread_state == own_thread_state) {
             continue;
         }
         const uint64_t begin = now_ns();
-        const lc_walk_result result =
-            source.source.walk(&source.source, threads[i].thread_state, &stack);
+        const lc_walk_result result = source.source.walk(&source.source, threads[i].thread_state, &stack);
         const uint64_t took = now_ns() - begin;
         sampler.walk_ns_max = took > sampler.walk_ns_max ? took : sampler.walk_ns_max;
         sampler.results[result]++;
@@ -448,13 +439,12 @@ static PyObject *probe_stop(PyObject *self, PyObject *none)
     Py_BEGIN_ALLOW_THREADS
     pthread_join(sampler.thread, NULL);
     Py_END_ALLOW_THREADS
-    return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "ok", (unsigned long long)sampler.results[LC_WALK_OK],
-                         "empty", (unsigned long long)sampler.results[LC_WALK_EMPTY], "moved",
+    return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "ok", (unsigned long long)sampler.results[LC_WALK_OK], "empty",
+                         (unsigned long long)sampler.results[LC_WALK_EMPTY], "moved",
                          (unsigned long long)sampler.results[LC_WALK_MOVED], "unreadable",
                          (unsigned long long)sampler.results[LC_WALK_UNREADABLE], "repeated",
-                         (unsigned long long)sampler.repeated, "dropped",
-                         (unsigned long long)sampler.dropped, "rounds",
-                         (unsigned long long)sampler.rounds, "walk_ns_max",
+                         (unsigned long long)sampler.repeated, "dropped", (unsigned long long)sampler.dropped,
+                         "rounds", (unsigned long long)sampler.rounds, "walk_ns_max",
                          (unsigned long long)sampler.walk_ns_max);
 }
 
@@ -467,8 +457,7 @@ static PyObject *logged_value(const logged_stack *log)
         at += strlen(at) + 1;
         const char *filename = at;
         at += strlen(at) + 1;
-        PyObject *frame =
-            Py_BuildValue("(ssII)", qualname, filename, log->frames[i][0], log->frames[i][1]);
+        PyObject *frame = Py_BuildValue("(ssII)", qualname, filename, log->frames[i][0], log->frames[i][1]);
         if (frame == NULL || PyList_Append(frames, frame) < 0) {
             Py_CLEAR(frames);
         }
@@ -552,8 +541,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "walker_probe", NULL, -1, methods,
-                                    NULL, NULL, NULL, NULL};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "walker_probe", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_walker_probe(void)
 {

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import threading
+import time
 
+from loopcanary.engine.threads import PythonThread
 from loopcanary.notifications.notice import Notice
 from loopcanary.notifications.outlet import DeliveryError, Outlet
 
@@ -29,8 +31,19 @@ class Receiver:
             raise error
         self.taken.append(notice)
 
+    def cut(self) -> None:
+        self.may.set()
+
     def close(self) -> None:
         self.is_closed = True
+
+
+def sending(receiver: Receiver, *notices: Notice) -> Outlet:
+    outlet = Outlet(receiver, PythonThread)
+    for notice in notices:
+        outlet.send(notice)
+    outlet.look(time.monotonic_ns())
+    return outlet
 
 
 def notices(count: int) -> list[Notice]:
@@ -39,9 +52,8 @@ def notices(count: int) -> list[Notice]:
 
 def test_who_sends_never_waits_and_what_does_not_fit_is_counted():
     receiver = Receiver()
-    outlet = Outlet(receiver)
     first, *rest = notices(41)
-    outlet.send(first)
+    outlet = sending(receiver, first)
     assert receiver.has_one.wait(GIVES_UP_S)  # and it stays there
     for notice in rest:
         outlet.send(notice)
@@ -59,9 +71,7 @@ def test_who_sends_never_waits_and_what_does_not_fit_is_counted():
 def test_the_next_notification_says_what_was_lost():
     receiver = Receiver(DeliveryError("no such hook", again=False))
     receiver.may.set()
-    outlet = Outlet(receiver)
-    for notice in notices(2):
-        outlet.send(notice)
+    outlet = sending(receiver, *notices(2))
     outlet.close(GIVES_UP_S)
     (taken,) = receiver.taken
     assert taken.more == "1 notification before this could not be delivered"
@@ -71,9 +81,9 @@ def test_the_next_notification_says_what_was_lost():
 def test_what_may_be_taken_later_is_tried_three_times():
     receiver = Receiver(*[DeliveryError("busy", again=True, wait_s=0.0)] * 3)
     receiver.may.set()
-    outlet = Outlet(receiver)
-    outlet.send(notices(1)[0])
-    outlet.close(GIVES_UP_S)
+    outlet = sending(receiver, *notices(1))
+    while outlet.look(time.monotonic_ns()) is not None:
+        outlet.rest(GIVES_UP_S)
     assert receiver.tries == 3
     assert outlet.counts.problem == "busy"
     assert outlet.counts.lost == 1
@@ -81,8 +91,7 @@ def test_what_may_be_taken_later_is_tried_three_times():
 
 def test_the_end_does_not_wait_an_hour_for_a_receiver():
     receiver = Receiver(DeliveryError("slow down", again=True, wait_s=3_600.0))
-    outlet = Outlet(receiver)
-    outlet.send(notices(1)[0])
+    outlet = sending(receiver, *notices(1))
     assert receiver.has_one.wait(GIVES_UP_S)
     receiver.may.set()
     outlet.close(GIVES_UP_S)
@@ -92,23 +101,37 @@ def test_the_end_does_not_wait_an_hour_for_a_receiver():
 
 def test_a_hanging_receiver_is_left_behind_at_the_end():
     receiver = Receiver()
-    outlet = Outlet(receiver)
-    for notice in notices(3):
-        outlet.send(notice)
+    outlet = sending(receiver, *notices(3))
     assert receiver.has_one.wait(GIVES_UP_S)
     outlet.close(0.0)
     assert outlet.counts.lost == 2
     assert outlet.counts.problem == "the end came first"
     receiver.may.set()
-    outlet._thread.join()
+    assert outlet.rest(GIVES_UP_S)
 
 
-def test_each_change_calls_the_listener():
-    heard: list[int] = []
-    receiver = Receiver()
+def test_no_thread_is_there_while_nothing_is_delivered():
+    receiver = Receiver(DeliveryError("busy", again=True, wait_s=60.0))
     receiver.may.set()
-    outlet = Outlet(receiver, lambda: heard.append(1))
-    for notice in notices(3):
-        outlet.send(notice)
+    outlet = sending(receiver, *notices(1))
+    assert outlet.rest(GIVES_UP_S)
+    now_ns = time.monotonic_ns()
+    due_ns = outlet.look(now_ns)
+    assert due_ns is not None
+    assert 50_000_000_000 < due_ns - now_ns <= 60_000_000_000
+    outlet.look(due_ns)
+    assert outlet.rest(GIVES_UP_S)
+    outlet.close(0.0)
+
+
+def test_a_try_that_takes_too_long_is_cut():
+    receiver = Receiver()
+    outlet = sending(receiver, *notices(1))
+    assert receiver.has_one.wait(GIVES_UP_S)
+    now_ns = time.monotonic_ns()
+    outlet.look(now_ns + 5_000_000_000)
+    assert not receiver.may.is_set()
+    outlet.look(now_ns + 11_000_000_000)
+    assert receiver.may.is_set()
     outlet.close(GIVES_UP_S)
-    assert len(heard) == 3
+    assert outlet.counts.sent == 1

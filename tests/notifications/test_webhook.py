@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -11,18 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.notifications.receiving import answer, receiver
 
+from loopcanary.engine.threads import PythonThread
 from loopcanary.notifications import webhook
-from loopcanary.notifications.address import parse
 from loopcanary.notifications.notice import Notice
 from loopcanary.notifications.outlet import DeliveryError, Outlet
-from loopcanary.notifications.webhook import Webhook
+from loopcanary.notifications.webhook import AddressError, Webhook, parse_address, read_address
 
 NOTICE = Notice(title="hang of 1.40 s: <here>", cause="it slept")
 
 
-def refused(url: str, whole_s: float = 20.0) -> DeliveryError:
+def refused(url: str, cut_s: float = 20.0) -> DeliveryError:
+    webhook = Webhook(parse_address(url, "X"))
+    cut = threading.Timer(cut_s, webhook.cut)
+    cut.start()
     with pytest.raises(DeliveryError) as error:
-        Webhook(parse(url, "X"), whole_s=whole_s).deliver(NOTICE)
+        webhook.deliver(NOTICE)
+    cut.cancel()
     assert "secret" not in str(error.value)
     assert "127.0.0.1" not in str(error.value)
     assert error.value.__cause__ is None
@@ -31,7 +36,7 @@ def refused(url: str, whole_s: float = 20.0) -> DeliveryError:
 
 def test_a_notice_arrives_as_json():
     with receiver() as there:
-        Webhook(parse(there.url, "X")).deliver(NOTICE)
+        Webhook(parse_address(there.url, "X")).deliver(NOTICE)
         path, message = there.posts.get_nowait()
     assert path == "/services/T0/B0/very-secret"
     assert message["text"] == "`hang of 1.40 s: &lt;here&gt;`\n`it slept`"
@@ -61,7 +66,7 @@ def test_a_receiver_that_never_answers_is_given_up():
     with receiver() as there:
         there.answers.put(lambda _: is_over.wait())
         try:
-            assert refused(there.url, whole_s=0.2).again
+            assert refused(there.url, cut_s=0.2).again
         finally:
             is_over.set()
 
@@ -77,7 +82,7 @@ def test_a_receiver_that_answers_byte_by_byte_is_given_up():
     with receiver() as there:
         there.answers.put(drip)
         try:
-            assert refused(there.url, whole_s=0.3).again
+            assert refused(there.url, cut_s=0.3).again
         finally:
             is_over.set()
 
@@ -137,10 +142,11 @@ def test_a_notice_sent_too_soon_is_sent_again():
     with receiver() as there:
         there.answers.put(answer(429, Retry_After="0"))
         there.answers.put(answer(503, Retry_After="0"))
-        outlet = Outlet(Webhook(parse(there.url, "X")))
+        outlet = Outlet(Webhook(parse_address(there.url, "X")), PythonThread)
         outlet.send(NOTICE)
+        while outlet.look(time.monotonic_ns()) is not None:
+            outlet.rest(280)
         first, second, third = there.next(), there.next(), there.next()
-        outlet.close(280)
         assert first == second == third
     assert (outlet.counts.sent, outlet.counts.lost, outlet.counts.problem) == (1, 0, None)
 
@@ -149,9 +155,20 @@ def test_the_proxy_of_the_environment_is_asked_for_a_tunnel(monkeypatch):
     monkeypatch.setenv("https_proxy", "http://user:p%40ss@proxy.example:3128")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    connection = Webhook(parse("https://hooks.example/x", "X"))._connection()
+    connection = Webhook(parse_address("https://hooks.example/x", "X"))._connected()
     assert (connection.host, connection.port) == ("proxy.example", 3128)
     assert connection._tunnel_host == "hooks.example"
     assert connection._tunnel_headers["Proxy-Authorization"] == "Basic dXNlcjpwQHNz"
-    here = Webhook(parse("https://localhost/x", "X"))._connection()
+    here = Webhook(parse_address("https://localhost/x", "X"))._connected()
     assert here.host == "localhost"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+def test_an_address_is_read_from_a_plain_file_or_a_link_to_one(tmp_path):
+    (tmp_path / "secret").write_text("https://example.org/x\n")
+    (tmp_path / "link").symlink_to("secret")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_address({}, str(tmp_path / "link"))[0].host == "example.org"
+    for name in ("pipe", "none", "."):
+        with pytest.raises(AddressError, match="cannot be read"):
+            read_address({}, str(tmp_path / name))

@@ -8,29 +8,15 @@ from dataclasses import dataclass, fields, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import (
-    FINDING,
-    HOSTILE,
-    IDLE_LAG,
-    INPUT_LAG,
-    ISSUES,
-    JANK,
-    KILLED,
-    MORE_ISSUES,
-    SESSION,
-    STALL,
-    STARTUP,
-    hostile_stall,
-    stall,
-)
+from tests.building.issues import FINDING, IDLE_LAG, INPUT_LAG, ISSUES, JANK, MORE_ISSUES, STARTUP
+from tests.building.stalls import HOSTILE, KILLED, SESSION, STALL, hostile_stall, stall
 
 from loopcanary.model import Cause, Issue, IssueKind, Severity, StallState
 from loopcanary.model.issues.facts import IssueFacts
-from loopcanary.notifications.address import VARIABLE, AddressError, parse, read
-from loopcanary.notifications.news import News, group_of
+from loopcanary.notifications.desk import News, group_of
 from loopcanary.notifications.notice import Notice, after_losses, notice_of, over_of, rest_of
 from loopcanary.notifications.rate_limit import Permit, Withheld
-from loopcanary.notifications.slack import body_of
+from loopcanary.notifications.webhook import VARIABLE, AddressError, body_of, parse_address, read_address
 from loopcanary.registry import KINDS, REGISTRY
 
 S = 1_000_000_000
@@ -310,10 +296,10 @@ SECRET = "T0/B0/very-secret"
 def test_the_environments_address_comes_first(tmp_path):
     file = tmp_path / "hook"
     file.write_text(f" https://hooks.example/{SECRET}?x=1\n")
-    address, where = read({}, file)
+    address, where = read_address({}, file)
     assert (address.host, address.port, address.target) == ("hooks.example", 443, f"/{SECRET}?x=1")
     assert "webhook_file" in where
-    other, where = read({VARIABLE: "http://localhost:8080"}, file)
+    other, where = read_address({VARIABLE: "http://localhost:8080"}, file)
     assert (other.is_encrypted, other.port, other.target, where) == (False, 8080, "/", VARIABLE)
     assert SECRET not in repr(address)
     assert "hooks.example" not in repr(address)
@@ -339,7 +325,7 @@ def test_the_environments_address_comes_first(tmp_path):
 )
 def test_a_bad_address_is_refused_and_not_repeated(text):
     with pytest.raises(AddressError) as refused:
-        parse(text, VARIABLE)
+        parse_address(text, VARIABLE)
     assert SECRET not in str(refused.value)
     assert "example" not in str(refused.value)
     assert VARIABLE in str(refused.value)
@@ -347,13 +333,13 @@ def test_a_bad_address_is_refused_and_not_repeated(text):
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "[::1]", "app.localhost"])
 def test_this_machine_needs_no_encryption(host):
-    assert not parse(f"http://{host}:1/x", VARIABLE).is_encrypted
+    assert not parse_address(f"http://{host}:1/x", VARIABLE).is_encrypted
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_an_address_or_refused(text):
     try:
-        address = parse(text, VARIABLE)
+        address = parse_address(text, VARIABLE)
     except AddressError:
         return
     assert address.target.startswith("/")
@@ -363,9 +349,9 @@ def test_any_text_is_an_address_or_refused(text):
 
 def test_no_address_and_no_file_say_where_to_put_it(tmp_path):
     with pytest.raises(AddressError, match=VARIABLE):
-        read({}, None)
+        read_address({}, None)
     with pytest.raises(AddressError, match="cannot be read: No such file"):
-        read({}, tmp_path / "none")
+        read_address({}, tmp_path / "none")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(AddressError, match="it is no text"):
-        read({}, tmp_path / "binary")
+        read_address({}, tmp_path / "binary")

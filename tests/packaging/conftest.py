@@ -98,6 +98,11 @@ def pure_wheel(source_release: Path, tmp_path_factory: pytest.TempPathFactory) -
     return build(source_release, tmp_path_factory.mktemp("pure"), CC="there-is-no-compiler")
 
 
+@pytest.fixture(scope="package")
+def auto_wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tree / "packages/loopcanary-auto", tmp_path_factory.mktemp("auto"))
+
+
 @pytest.fixture(params=["wheel", "pure_wheel"])
 def any_wheel(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(request.param)

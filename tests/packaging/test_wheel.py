@@ -1,11 +1,10 @@
 from __future__ import annotations
 
+import tomllib
 import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
-
-AGENT_AND_TOOLS = {"loopcanary", "loopcanary.pth"}
 
 
 def names(wheel: Path) -> list[PurePosixPath]:
@@ -13,9 +12,15 @@ def names(wheel: Path) -> list[PurePosixPath]:
         return [PurePosixPath(name) for name in archive.namelist()]
 
 
-def test_a_wheel_holds_the_package_and_its_startup_file_only(any_wheel: Path):
+def test_a_wheel_holds_the_package_only(any_wheel: Path):
     roots = {name.parts[0] for name in names(any_wheel)}
-    assert {root for root in roots if not root.endswith(".dist-info")} == AGENT_AND_TOOLS
+    assert {root for root in roots if not root.endswith(".dist-info")} == {"loopcanary"}
+
+
+def test_the_start_file_has_a_wheel_of_its_own(auto_wheel: Path):
+    assert auto_wheel.stem.split("-")[2:] == ["py3", "none", "any"]
+    files = {str(name) for name in names(auto_wheel) if ".dist-info" not in name.parts[0]}
+    assert files == {"loopcanary_auto.pth", "loopcanary_auto.py"}
 
 
 def test_a_wheel_holds_no_tests_and_no_c_sources(any_wheel: Path):
@@ -63,7 +68,7 @@ def test_a_source_release_can_be_built_and_tested(source_release: Path):
         "Makefile",
         "LICENSE",
         "README.md",
-        "src/loopcanary.pth",
+        "packages/loopcanary-auto/pyproject.toml",
     ):
         assert (source_release / name).is_file()
     for name in ("native/core", "tests", "tools", "docs"):
@@ -73,3 +78,23 @@ def test_a_source_release_can_be_built_and_tested(source_release: Path):
 def test_a_required_c_core_fails_without_a_compiler(source_release: Path, tmp_path: Path, build_wheel):
     with pytest.raises(AssertionError, match="there-is-no-compiler"):
         build_wheel(source_release, tmp_path, CC="there-is-no-compiler", LOOPCANARY_REQUIRE_NATIVE="1")
+
+
+def test_extras_name_libraries_of_others_only(tree: Path):
+    """A checkout installs what is its own by path: what an index has under such a name may be anybody's."""
+    for settings in (tree / "pyproject.toml", *tree.glob("packages/*/pyproject.toml")):
+        extras = tomllib.loads(settings.read_text("utf-8"))["project"].get("optional-dependencies", {})
+        assert not [each for named in extras.values() for each in named if each.startswith("loopcanary")]
+
+
+def test_the_extra_of_all_is_all_that_users_install(tree: Path):
+    extras = tomllib.loads((tree / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    parts = [extras[name] for name in ("export", "notify", "top", "ui")]
+    assert sorted(extras["all"]) == sorted(each for part in parts for each in part)
+
+
+def test_both_distributions_have_one_version_and_licence(tree: Path):
+    auto = tree / "packages/loopcanary-auto"
+    both = [tomllib.loads((one / "pyproject.toml").read_text("utf-8"))["project"] for one in (tree, auto)]
+    assert len({(one["version"], one["license"], one["requires-python"]) for one in both}) == 1
+    assert (tree / "LICENSE").read_bytes() == (auto / "LICENSE").read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopcanary.model.earlier import ShortWork, WorkKind
+from loopcanary.model.timeline import ShortWork, WorkKind
 
 MS = 1_000_000
 

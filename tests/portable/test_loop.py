@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from loopcanary.portable.loop import SelectBracket, Ticker, selector_of
+from loopcanary.portable.loops import SelectBracket, Ticker, selector_of
 
 MS = 1_000_000
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from loopcanary.model import GilState, KernelView, StallScope
-from loopcanary.portable.gc_log import CollectionLog
-from loopcanary.portable.observer import Observer, WatchedLane
+from loopcanary.portable.clocks import CollectionLog
 from loopcanary.portable.stall_watch import Limits
+from loopcanary.portable.watchdog import Observer, WatchedLane
 
 MS = 1_000_000
 LIMITS = Limits(threshold_ns=100 * MS, delay_ns=20 * MS, interval_ns=10 * MS)

@@ -11,11 +11,9 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
-_SOURCE = Path(__file__).parents[2] / "src"
 _PRELUDE = """\
 import asyncio, json, os, re, sys, threading, time
 from loopcanary.portable.backend import PortableBackend
@@ -27,7 +25,7 @@ seen = []
 
 def taken(count, timeout_s=20):
     while len(seen) < count and (backend.wait(timeout_s) or backend.wait(0)):
-        seen.extend(backend.take())
+        seen.extend(backend.read())
     return seen
 
 def run(main):
@@ -73,7 +71,6 @@ def program(text, *, ends="backend.stop()"):
     """Runs it; gives what it told."""
     outcome = subprocess.run(
         [sys.executable, "-c", _PRELUDE + textwrap.dedent(text) + "\n" + ends],
-        env={**os.environ, "PYTHONPATH": str(_SOURCE)},
         capture_output=True,
         text=True,
         timeout=280,
@@ -398,4 +395,4 @@ def test_it_is_a_backend():
     assert backend.wait(0) is False
     backend.wake()
     assert backend.wait(None) is False
-    assert list(backend.take()) == list(backend.totals()) == []
+    assert list(backend.read()) == list(backend.totals()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loopcanary.model import StallScope
-from loopcanary.portable.evidence import make_evidence
+from loopcanary.portable.stall_watch import make_evidence
 from loopcanary.portable.turns import ThreadTurns, TurnHooks
 
 from .conftest import name_of

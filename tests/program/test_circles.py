@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 
-from loopcanary.flight import FlightFile
-from loopcanary.model import StallEvidence
+from .circled import MAIN, assert_circle, assert_no_circle, is_in_circle, stalled
+from .watching import PROGRAMS
 
-from .watching import GIVES_UP_S, PROGRAMS
+__all__ = ["stalled"]
 
 CIRCLES = PROGRAMS / "circles.py"
-MAIN = "MainThread"
 SAMPLES = 12
 
 TOLD = {
@@ -61,50 +57,17 @@ NONE = (
 pytestmark = pytest.mark.native
 
 
-@pytest.fixture
-def stalled(watched, tmp_path):
-    """stalled(kind, accepts) -> the first stall that `accepts`, of a program that waits."""
-    programs = []
-
-    def seen(kind: str, accepts: Callable[[StallEvidence], bool]) -> StallEvidence:
-        canary = watched()
-        program = canary.start(CIRCLES, kind, tmp_path)
-        programs.append(program)
-        assert program.stdout.readline() == "waits\n"
-        (link,) = (canary.store / "flight").glob("*.flight")
-        until = time.monotonic() + GIVES_UP_S
-        with FlightFile.open(link.resolve()) as flight:
-            while time.monotonic() < until and program.poll() is None:
-                for _, evidence in flight.stalls():
-                    if evidence.end_ns is None and accepts(evidence):
-                        return evidence
-                time.sleep(0.02)
-        raise AssertionError(f"not seen of {kind}")
-
-    yield seen
-    for program in programs:
-        program.kill()
-        program.wait()
-        program.stdout.close()
-
-
 @pytest.mark.parametrize("kind", TOLD)
 def test_a_circle_is_seen_with_each_of_its_threads(stalled, kind):
-    evidence = stalled(kind, lambda seen: bool(seen.samples) and seen.samples[-1].in_circle)
-
-    names = {**dict(evidence.thread_names), evidence.tid: MAIN}
-    waits = [(names[wait.tid], wait.lock.kind, names[wait.holder_tid]) for wait in evidence.circle]
-    assert waits == TOLD[kind]
-    assert [names[wait.tid] for wait in evidence.circle if wait.has_timeout] == GIVES_UP.get(kind, [])
-    assert all(wait.stack is not None and wait.stack.frames for wait in evidence.circle)
-    assert not evidence.samples[0].in_circle
+    assert_circle(stalled(CIRCLES, kind, is_in_circle), TOLD[kind], GIVES_UP.get(kind, []))
 
 
 @pytest.mark.parametrize("kind", NONE)
 def test_what_is_no_circle_or_cannot_be_known_is_none(stalled, kind):
-    evidence = stalled(
-        kind, lambda seen: sum(one.lock is not None for one in seen.samples[-SAMPLES:]) == SAMPLES
+    assert_no_circle(
+        stalled(
+            CIRCLES,
+            kind,
+            lambda seen: sum(one.lock is not None for one in seen.samples[-SAMPLES:]) == SAMPLES,
+        )
     )
-
-    assert not any(sample.in_circle for sample in evidence.samples)
-    assert evidence.circle == ()

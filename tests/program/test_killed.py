@@ -88,9 +88,9 @@ def hanging(watched):
     """hanging(kind, for_ns) -> (Watched, program): hangs for `for_ns` by the evidence in its flight file."""
     programs = []
 
-    def start(kind: str, for_ns: int = NS_PER_S // 5, *, engine: str = "native"):
+    def start(kind: str, for_ns: int = NS_PER_S // 5, *, engine: str = "native", **variables: str):
         under = watched(engine)
-        program = under.start(HANGS, kind, stdin=subprocess.PIPE)
+        program = under.start(HANGS, kind, variables=variables, stdin=subprocess.PIPE)
         programs.append(program)
         assert program.stdout.readline() == "ready\n"
         if engine == "native":
@@ -150,6 +150,11 @@ def test_what_it_hung_in_is_reported_with_its_end(hanging, story):
     assert stall["cause"] in admitted(stall, (story.cause,)), stall["evidence"]
     assert stall["callback"]["task"] == f"task of {story.kind}"
     assert stall["duration_ms"] >= 500
+    if story.state == "ended":
+        assert stall["killed_by"]["reason"] == "os._exit: the program ended itself"
+        assert (
+            "ended by os._exit: the program ended itself" in under.tool("show", stall["fingerprint"]).stdout
+        )
     (session,) = report["sessions"]
     assert (session["pid"], session["end"]) == (program.pid, "killed" if story.state == "killed" else "exit")
     assert session["ended_at"] is not None
@@ -167,7 +172,7 @@ def test_a_second_report_says_the_same(hanging):
 
 @pytest.mark.native
 def test_the_next_start_with_the_same_store_recovers_it_too(hanging):
-    under, program = hanging("endless_sleep")
+    under, program = hanging("endless_sleep", LOOPCANARY_KEEPER="0")  # who would take it in at once
     finish(program)
     (left,) = (under.store / "flight").glob("*.flight")
 

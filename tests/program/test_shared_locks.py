@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-from collections.abc import Callable
-
 import pytest
 
-from loopcanary.flight import FlightFile
 from loopcanary.model import LockProof, StallEvidence
 
-from .watching import GIVES_UP_S, PROGRAMS
+from .circled import MAIN, assert_circle, assert_no_circle, is_in_circle, stalled
+from .watching import PROGRAMS
+
+__all__ = ["stalled"]
 
 SHARED_LOCKS = PROGRAMS / "shared_locks.py"
-MAIN, LOCK, RLOCK = "MainThread", "multiprocessing.Lock", "multiprocessing.RLock"
+LOCK, RLOCK = "multiprocessing.Lock", "multiprocessing.RLock"
 SEMAPHORE = "multiprocessing.Semaphore"
 SAMPLES = 12
 
@@ -44,43 +41,10 @@ NONE = {
 pytestmark = pytest.mark.native
 
 
-@pytest.fixture
-def stalled(watched, tmp_path):
-    """stalled(kind, accepts) -> the first stall that `accepts`, of a program that waits."""
-    programs = []
-
-    def seen(kind: str, accepts: Callable[[StallEvidence], bool]) -> StallEvidence:
-        canary = watched()
-        # A session of its own, so that its child is ended with it.
-        program = canary.start(SHARED_LOCKS, kind, tmp_path, start_new_session=True)
-        programs.append(program)
-        assert program.stdout.readline() == "waits\n"
-        (link,) = (canary.store / "flight").glob("*.flight")
-        until = time.monotonic() + GIVES_UP_S
-        with FlightFile.open(link.resolve()) as flight:
-            while time.monotonic() < until and program.poll() is None:
-                for _, evidence in flight.stalls():
-                    if evidence.end_ns is None and accepts(evidence):
-                        return evidence
-                time.sleep(0.02)
-        raise AssertionError(f"not seen of {kind}")
-
-    yield seen
-    for program in programs:
-        os.killpg(program.pid, signal.SIGKILL)
-        program.wait()
-        program.stdout.close()
-
-
 @pytest.mark.parametrize("kind", CIRCLES)
 def test_a_circle_over_locks_of_multiprocessing_is_seen(stalled, kind):
-    evidence = stalled(kind, lambda seen: bool(seen.samples) and seen.samples[-1].in_circle)
-
-    names = {**dict(evidence.thread_names), evidence.tid: MAIN}
-    waits = [(names[wait.tid], wait.lock.kind, names[wait.holder_tid]) for wait in evidence.circle]
-    assert waits == CIRCLES[kind]
-    gives_up = [names[wait.tid] for wait in evidence.circle if wait.has_timeout]
-    assert gives_up == ([MAIN] if kind == "lock_with_a_timeout" else [])
+    gives_up = [MAIN] if kind == "lock_with_a_timeout" else []
+    assert_circle(stalled(SHARED_LOCKS, kind, is_in_circle), CIRCLES[kind], gives_up)
 
 
 @pytest.mark.parametrize("kind", NONE)
@@ -92,13 +56,12 @@ def test_what_another_process_may_release_is_no_circle(stalled, kind):
         ran = {one.kernel.on_cpu_ns for one in last if one.kernel is not None}
         return len(last) == SAMPLES and len(ran) == 1 and all(one.lock is not None for one in last)
 
-    evidence = stalled(kind, waits_long)
+    evidence = stalled(SHARED_LOCKS, kind, waits_long)
     names = dict(evidence.thread_names)
     last = evidence.samples[-1]
     assert (last.lock.kind, last.lock.proof) == NONE[kind][:2]
     assert names.get(last.holder_tid or 0) == NONE[kind][2]
-    assert not any(sample.in_circle for sample in evidence.samples)
-    assert evidence.circle == ()
+    assert_no_circle(evidence)
 
 
 def test_other_threads_that_wait_for_the_lock_are_seen(stalled):
@@ -106,7 +69,7 @@ def test_other_threads_that_wait_for_the_lock_are_seen(stalled):
         is_of_lock = bool(seen.samples) and seen.samples[-1].lock is not None
         return is_of_lock and seen.waiter_count == 2
 
-    evidence = stalled("lock_that_others_wait_for", is_waited_for)
+    evidence = stalled(SHARED_LOCKS, "lock_that_others_wait_for", is_waited_for)
     holder = evidence.samples[-1].holder_tid
     assert len({*evidence.waiters, evidence.tid, holder}) == 4
     assert evidence.circle == ()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.store.samples import CULPRIT, STALL, stall
+from tests.building.stalls import CULPRIT, STALL, stall
 
 from loopcanary.model import Blocker, Cause, Holder
 from loopcanary.pytesting.limits import Limit, duration_ns, limit_of
@@ -68,8 +68,8 @@ def test_a_marker_is_nearer_than_the_option() -> None:
 @pytest.mark.parametrize(
     ("marker", "words"),
     [
-        (marked("50ms"), "takes max_stall, allow and strict, not values without a name"),
-        (marked(max_stal="1s"), "takes max_stall, allow and strict, not max_stal"),
+        (marked("50ms"), "takes max_stall and allow, not values without a name"),
+        (marked(max_stal="1s"), "takes max_stall and allow, not max_stal"),
         (marked(max_stall=50), "max_stall: 50 is no text such as '50ms'"),
         (marked(max_stall="soon"), "max_stall: 'soon' is no duration"),
         (marked(allow="json.loads"), "allow is a list of texts"),

@@ -208,7 +208,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
         (["--loopcanary-baseline=gone.json"], "gone.json cannot be read"),
         (
             ["--loopcanary"],
-            "test_cases.py::test_one: the marker loopcanary takes max_stall, allow and strict, not max_stal",
+            "test_cases.py::test_one: the marker loopcanary takes max_stall and allow, not max_stal",
         ),
     ):
         result = run(tmp_path, *arguments, text=marked)

@@ -83,6 +83,11 @@ def _any_of(value: Any, wanted: list[dict[str, Any]], place: Place) -> Iterator[
         yield f"{place.path}: {found[0][0]}"
 
 
+def _not(value: Any, wanted: dict[str, Any], place: Place) -> Iterator[str]:
+    if not list(problems(value, wanted, place)):
+        yield f"{place.path}: {value!r} fits {wanted}"
+
+
 _CHECKS: dict[str, Callable[[Any, Any, Place], Iterator[str]]] = {
     "$ref": _ref,
     "type": _type,
@@ -94,4 +99,5 @@ _CHECKS: dict[str, Callable[[Any, Any, Place], Iterator[str]]] = {
     "additionalProperties": _additional,
     "items": _items,
     "anyOf": _any_of,
+    "not": _not,
 }

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from loopcanary.report.figures.chance import (
+from loopcanary.report.figures.rates import (
     chance_of_halves,
     gamma_high,
     gamma_low,

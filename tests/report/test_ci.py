@@ -1,4 +1,4 @@
-"""Bugs for CI systems: annotations, SARIF, code quality, JUnit; and where a file lies in the repository."""
+"""Bugs for CI systems: annotations, SARIF, JUnit; and where a file lies in the repository."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.store.samples import (
+from tests.building.issues import JANK
+from tests.building.stalls import (
     BEGAN,
     GETS,
     HOSTILE,
-    JANK,
     KILLED,
     SESSION,
     SOURCE,
@@ -28,14 +28,13 @@ from tests.store.samples import (
 from loopcanary.model import Cause, Severity
 from loopcanary.model.search import IssueQuery
 from loopcanary.report.ci import formats
-from loopcanary.report.ci.bugs import Bug, bugs
-from loopcanary.report.ci.repository import Repository
+from loopcanary.report.ci.bugs import Bug, Repository, bugs
 from loopcanary.report.model import build
 from loopcanary.store import Store
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
-FORMS = ("github", "sarif", "gitlab", "junit")
+FORMS = ("github", "sarif", "junit")
 
 
 @pytest.fixture
@@ -195,15 +194,6 @@ def test_sarif_names_rules_places_and_the_way_there(store: Store, checkout: Path
     assert "baselineState" not in rendered("sarif", found(store, checkout))
 
 
-def test_code_quality_has_what_has_a_line(store: Store, checkout: Path, tmp_path: Path) -> None:
-    store.put([SESSION], [STALL])
-    [entry] = json.loads(rendered("gitlab", found(store, checkout)))
-    assert entry["location"] == {"path": "services/shop/orders.py", "lines": {"begin": 87}}
-    assert (entry["severity"], entry["check_name"]) == ("minor", "loopcanary/stall/native-cpu")
-    assert entry["fingerprint"] == STALL.fingerprint
-    assert json.loads(rendered("gitlab", found(store, tmp_path / "empty"))) == []
-
-
 def test_of_junits_cases_known_bugs_pass(store: Store, checkout: Path) -> None:
     store.put([SESSION], [STALL, KILLED])
     root = ET.fromstring(rendered("junit", found(store, checkout, (KILLED.fingerprint,))))
@@ -236,7 +226,7 @@ def test_no_name_of_the_program_breaks_a_format(store: Store, checkout: Path, fo
 @pytest.mark.parametrize("form", FORMS)
 def test_where_nothing_was_found_the_file_is_valid(store: Store, checkout: Path, form: str) -> None:
     text = rendered(form, found(store, checkout))
-    if form in ("sarif", "gitlab"):
+    if form == "sarif":
         json.loads(text)
     elif form == "junit":
         assert ET.fromstring(text).get("tests") == "0"

@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.building.issues import STARTUP
+from tests.building.stalls import BEGAN, CULPRIT, HOSTILE, MS, STALL, S, hostile_stall, session, stall
 from tests.report.schema_check import Place, problems
 from tests.report.test_report import GOLDEN, RAW, golden, on_screen
-from tests.store.samples import BEGAN, CULPRIT, HOSTILE, MS, STALL, STARTUP, S, hostile_stall, session, stall
 
 import loopcanary.report
 from loopcanary.document import markdown
@@ -132,7 +133,7 @@ def test_rates_are_per_watched_hour(stores: tuple[Store, Store]) -> None:
     found = compared(stores)
     assert changes(found) == {"1:f00d": (Change.UNCHANGED, False)}
     [one] = found.groups
-    assert one.before.stalls_per_hour == pytest.approx(one.after.stalls_per_hour)
+    assert one.before.count_per_hour == pytest.approx(one.after.count_per_hour)
     assert one.ratio.low < 1 < one.ratio.high
 
 
@@ -154,7 +155,7 @@ def test_the_time_of_other_programs_does_not_count(stores: tuple[Store, Store]) 
     put(stores[1], after, spread(after, 20))
     [one] = [one for one in compared(stores).groups if one.fingerprint == "1:f00d"]
     assert one.change is Change.UNCHANGED
-    assert one.before.time.hours == pytest.approx(10)
+    assert one.before.hours == pytest.approx(10)
 
 
 def test_a_new_program_is_compared_with_nothing(
@@ -351,7 +352,7 @@ def test_no_name_reaches_a_reader_raw(stores: tuple[Store, Store], text: str) ->
 
 
 def test_every_field_of_the_schema_is_on_its_page(tree: Path) -> None:
-    page = (tree / "docs/comparing.md").read_text(encoding="utf-8")
+    page = (tree / "docs/how-to/comparing.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z0-9_]+)`", page))
     parts = [SCHEMA, *(part for name, part in SCHEMA["$defs"].items() if name != "culprit")]
     fields = {name for part in parts for name in part.get("properties", {})}

@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.store.samples import CULPRIT, MS, STALL, S, frame, session
+from tests.building.stalls import CULPRIT, MS, STALL, S, frame, session
 
 from loopcanary.assembly.explanations import delays, why_grouped
-from loopcanary.diagnosis.code.code_paths import CodePaths
+from loopcanary.diagnosis.code.ownership import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.model import Cause, Holder, LoopHealth, Portion, Session, WeightedStack
 from loopcanary.model.search import IssueMark, IssueQuery
-from loopcanary.report.figures.gain_words import gain_words
-from loopcanary.report.figures.loops import Gains, LoopKey, Loops, names
-from loopcanary.report.figures.own_share import own_part
+from loopcanary.report.figures.gains import Gains, LoopKey, Loops, gain_words, names, own_part
 from loopcanary.report.model import build
 from loopcanary.store import Store
 

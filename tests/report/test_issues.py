@@ -8,26 +8,21 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.report.schema_check import Place, problems
-from tests.report.test_report import NOW, RAW, SCHEMA, as_markdown, as_shown, golden, on_screen, report_of
-from tests.store.samples import (
-    BEGAN,
+from tests.building.anything import any_of
+from tests.building.issues import (
+    DEADLOCK,
     FINDING,
-    HOSTILE,
     IDLE_LAG,
     INPUT_LAG,
     ISSUES,
     JANK,
-    MS,
-    SESSION,
     SLOW_METHOD,
-    STALL,
     START_IN_TIME,
     STARTUP,
-    S,
-    any_of,
-    hostile_stall,
 )
+from tests.building.stalls import BEGAN, HOSTILE, MS, SESSION, STALL, S, hostile_stall
+from tests.report.schema_check import Place, problems
+from tests.report.test_report import NOW, RAW, SCHEMA, as_markdown, as_shown, golden, on_screen, report_of
 
 from loopcanary.assembly.explanations import why_grouped
 from loopcanary.document.parts import Document
@@ -39,24 +34,23 @@ from loopcanary.model import (
     InputLag,
     Jank,
     LagIssue,
+    SessionEnd,
     SlowMethod,
     StackFrame,
     Startup,
 )
 from loopcanary.model.issues.locks import Deadlock, TaskWait
+from loopcanary.protocols.kinds import fingerprint_of, kind_of
 from loopcanary.report import as_json
-from loopcanary.report.issue import issue_blocks
-from loopcanary.report.kinds.locks import deadlock_parts
+from loopcanary.report.issue import circumstances, issue_blocks, over_at
 from loopcanary.report.model import Report, of_bug, of_issue
 from loopcanary.store import Store
-from loopcanary.tracers.judging import lag_fingerprint
-from loopcanary.tracers.reported import reported_fingerprint
-from loopcanary.words.lags import evidence_of
+from loopcanary.wire import time_from_text
 
 BEHIND = replace(
     JANK,
     id="s1-jank-9",
-    fingerprint=lag_fingerprint("jank", "pygame", STALL, None),
+    fingerprint=fingerprint_of("jank", (STALL.fingerprint,)),
     cause=STALL.cause,
     culprit=STALL.culprit,
     advice=STALL.advice,
@@ -100,7 +94,7 @@ def test_an_issue_s_page(full: Store, issue: LagIssue) -> None:
     document = json.loads(as_json.render(report))
     assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
     assert [one["id"] for one in document["issues"]] == [issue.id]
-    assert document["issues"][0]["evidence"] == list(evidence_of(issue))
+    assert document["issues"][0]["evidence"] == list(kind_of(issue).all_evidence(issue))
     assert [group["fingerprint"] for group in document["issue_groups"]] == [issue.fingerprint]
     assert [one["id"] for one in document["stalls"]] == [one for one in issue.stalls if one == STALL.id]
 
@@ -142,9 +136,9 @@ def test_the_report_ranks_bugs_by_time_and_names_each(full: Store) -> None:
     ids=["jank", "input", "idle"],
 )
 def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tuple[str, ...]) -> None:
-    name = parts[2].partition("=")[2]
-    one = replace(issue, loop=parts[1].partition("=")[2])
-    one = replace(one, fingerprint=lag_fingerprint(issue.kind.value, one.loop, None, name))
+    place = [part.partition("=")[2] for part in parts[1:]]
+    one = replace(issue, loop=place[0], fingerprint=fingerprint_of(issue.kind.value, place))
+    assert kind_of(one).fingerprint(one) == one.fingerprint
     assert why_grouped(one, ()) == parts
     assert why_grouped(replace(one, fingerprint="jank:other"), ()) == ()
 
@@ -160,7 +154,7 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
     ids=["startup", "start in time", "slow-method", "finding"],
 )
 def test_a_whole_issue_of_a_tracer_is_grouped_by_itself(issue: LagIssue, parts: tuple[str, ...]) -> None:
-    own = replace(issue, fingerprint=reported_fingerprint(issue.kind.value, parts[1:]))
+    own = replace(issue, fingerprint=fingerprint_of(issue.kind.value, parts[1:]))
     assert why_grouped(own, ()) == parts
     assert why_grouped(own, [STALL]) == parts
     assert why_grouped(issue, ()) == ()
@@ -200,7 +194,7 @@ def test_any_issue_has_a_page(
     jank: Jank, late: InputLag, idle: IdleLag, start: Startup, slow: SlowMethod
 ) -> None:
     for issue in (jank, late, idle, start, slow):
-        assert all(isinstance(line, str) and line for line in evidence_of(issue))
+        assert all(isinstance(line, str) and line for line in kind_of(issue).all_evidence(issue))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=30)
@@ -259,6 +253,29 @@ def test_the_stacks_of_a_deadlock_say_whose_they_are():
         TaskWait(task=one, waits_for="it", is_thread=one == "loads", frames=frames)
         for one in ("pay", "loads")
     ]
-    parts = deadlock_parts(Deadlock(began_wall_ns=0, duration_ns=0, cycle=tuple(waits)))
+    issue = Deadlock(began_wall_ns=0, duration_ns=0, cycle=tuple(waits))
+    parts = kind_of(issue).parts(issue)
     titles = ["".join(piece.text for piece in part.title) for part in parts]
     assert titles == ["task pay waits for it", "the thread loads waits for it"]
+
+
+def test_what_was_found_while_it_went_on_ends_with_its_process():
+    began = DEADLOCK.began_wall_ns
+    runs = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
+    over = replace(SESSION, end=SessionEnd.EXIT, ended_wall_ns=began + 9 * S)
+    lasted = {}
+    for session in (runs, over):
+        (row, *_) = circumstances(DEADLOCK, session).rows
+        lasted[session.end] = "".join(piece.text for piece in row.pieces).partition(", ")[2]
+    assert lasted[SessionEnd.RUNNING] == "found after 3.00 s"
+    assert lasted[SessionEnd.EXIT] == "found after 3.00 s, its process ended after 9.00 s"
+    assert (over_at(DEADLOCK, runs), over_at(DEADLOCK, over)) == (None, began + 9 * S)
+    assert over_at(JANK, runs) == JANK.began_wall_ns + JANK.duration_ns
+
+
+def test_the_json_says_when_an_issue_was_found_and_when_it_was_over(store: Store) -> None:
+    ended = replace(SESSION, end=SessionEnd.EXIT, ended_wall_ns=DEADLOCK.began_wall_ns + 9 * S)
+    store.put([ended], [DEADLOCK])
+    (found,) = json.loads(as_json.render(page_of(store, DEADLOCK)))["issues"]
+    seconds = [time_from_text(found[name]) - DEADLOCK.began_wall_ns for name in ("detected_at", "ended_at")]
+    assert seconds == [3 * S, 9 * S]

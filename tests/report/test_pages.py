@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from tests.building.stalls import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, session, stall
 from tests.report.test_report import ALL, NOW, as_markdown, as_shown, bug_of, group_of, report_of
-from tests.store.samples import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, session, stall
 
 from loopcanary.assembly.explanations import delays
+from loopcanary.document.times import age
 from loopcanary.model import (
     Blocker,
     Cause,
@@ -28,9 +30,9 @@ from loopcanary.model import (
 )
 from loopcanary.report import as_json
 from loopcanary.report.figures.affected import affected
-from loopcanary.report.figures.history import course, sums_over_time
+from loopcanary.report.figures.gains import gain_words
+from loopcanary.report.figures.trend import course, sums_over_time
 from loopcanary.report.model import build
-from loopcanary.report.times import age
 from loopcanary.store import Store
 from loopcanary.words.waiting import share_words, thread_by_name
 
@@ -153,7 +155,7 @@ def test_stalls_left_out_are_counted_with_the_reason(store: Store) -> None:
     text = " ".join(as_shown(report, width=160).split())
     told = (
         "not reported: 3 while a debugger was attached, "
-        "1,200 within a time of their own (`expect`, `watch`, `request_threshold`, `task_threshold`); "
+        "1,200 within a time of their own (`expect`, `watch`, `job_threshold`); "
         "1 stall before the loop first waited; the watchdog was late 2 times; "
         "the machine was suspended 1 time; the clock of the CPU stepped 2 times; "
         "what 2 threads waited in was not to be read: the process was not dumpable "
@@ -210,7 +212,8 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
         queue_mean_ns=MS,
         histogram=((MS, 100), (7_310 * MS, 1)),
     )
-    store.put([session(loops=(loop,))], [replace(KILLED, thread="MainThread")])
+    ended = replace(KILLED, thread="MainThread", state=StallState.ENDED)
+    store.put([session(loops=(loop,))], [ended])
     report = build(store.reader, ALL, limit=9, now_wall_ns=NOW, delays=delays)
     said = "p99 loop delay 6.54 s -> under 1 ms, at least 18.3 ms less waiting for other callbacks"
     assert said in " ".join(as_shown(report).split())
@@ -220,6 +223,16 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
     assert gain["program"] == "shop"
     assert (gain["p99_ms"], gain["p99_without_ms"]) == (pytest.approx(6_540, rel=0.01), 0)
     assert group["others_waited_s"] == pytest.approx(0.01828, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"state": StallState.KILLED}, {"cause": Cause.HOST}, {"state": StallState.CRASHED}], ids=repr
+)
+def test_nothing_is_promised_where_it_is_not_known(store: Store, changed: dict[str, Any]) -> None:
+    ended = replace(KILLED, **{"thread": "MainThread", "state": StallState.ENDED, **changed})
+    store.put([SESSION], [ended])
+    report = build(store.reader, ALL, limit=9, now_wall_ns=NOW, delays=delays)
+    assert [words for entry in report.figures.values() for words in gain_words(entry.gains)] == []
 
 
 def test_only_the_first_groups_are_shown_in_full(store: Store) -> None:

@@ -12,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model.search import SessionMark
-from loopcanary.report.figures.chance import LEVEL, chance_of_halves
-from loopcanary.report.figures.rates import Amount, amount, dispersion, interval, ratio
+from loopcanary.report.figures.rates import (
+    LEVEL,
+    Amount,
+    amount,
+    chance_of_halves,
+    dispersion,
+    interval,
+    ratio,
+)
 from loopcanary.report.figures.trend import Direction, trend
 from loopcanary.report.figures.watched import HOUR_NS, NEVER, Watched
 

@@ -11,36 +11,33 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from rich.console import Console
-from tests.report.schema_check import Place, problems
-from tests.store.samples import (
+from tests.building.anything import any_of
+from tests.building.issues import ISSUES, JANK, REQUESTS, TRACES
+from tests.building.stalls import (
     BEGAN,
     CULPRIT,
     FRAMES,
     HOSTILE,
-    ISSUES,
-    JANK,
     KILLED,
-    REQUESTS,
     SESSION,
     SOURCE,
     STALL,
-    TRACES,
     S,
-    any_of,
     frame,
     hostile_stall,
     stall,
 )
+from tests.report.schema_check import Place, problems
 
 import loopcanary.report
 from loopcanary.document import markdown
 from loopcanary.document.parts import Document
+from loopcanary.document.stacks import Fold, folded, package_of
 from loopcanary.model import Cause, Holder, Session, Stall, TraceFigures
 from loopcanary.model.search import IssueQuery, Totals
 from loopcanary.report import as_json
 from loopcanary.report import text as text_printer
 from loopcanary.report.documents import document_of
-from loopcanary.report.folding import Fold, folded, package_of
 from loopcanary.report.model import Report, build, of_bug, of_issue
 from loopcanary.store import Store
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.store.samples import IDLE_LAG, ISSUES, JANK, SESSION, stall
+from tests.building.issues import IDLE_LAG, ISSUES, JANK
+from tests.building.stalls import SESSION, stall
 
 from loopcanary.reporters.bell import Bell
 from loopcanary.reporters.terminal import Terminal

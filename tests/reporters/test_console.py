@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.store.samples import BEGAN, HOSTILE, KILLED, STALL, S, hostile_stall, session, stall
+from tests.building.stalls import BEGAN, HOSTILE, KILLED, STALL, S, hostile_stall, session, stall
 
 from loopcanary import whose_stderr
 from loopcanary.model import (
@@ -29,7 +29,7 @@ from loopcanary.model import (
     Target,
     TargetKind,
 )
-from loopcanary.protocols.screens import Look
+from loopcanary.protocols.plugins import Look
 from loopcanary.reporters import terminal as terminal_module
 from loopcanary.reporters.blocks import stall_block
 from loopcanary.reporters.console import ConsoleReporter
@@ -184,12 +184,46 @@ def test_repeats_are_printed_every_few_seconds_only(
     )
 
 
+def test_workers_of_one_stderr_tell_a_bug_in_full_once(screen: Screen, clock: Clock) -> None:
+    quiet: dict[str, int] = {}
+    for name in ("one", "other", "third"):
+        worker = ConsoleReporter(
+            terminal=screen,  # type: ignore[arg-type]
+            process=name,
+            monotonic_ns=lambda: clock.now_ns,
+            quiet=quiet,
+        )
+        worker.report(STALL, 0)
+        clock.now_ns += 3 * S
+    first, again = screen.blocks
+    assert "try:" in first
+    assert again.startswith("[loopcanary] again: 412 ms at orders.py:87 in load_orders")
+    assert again.endswith(", in third\n")
+
+
 def test_a_stall_in_progress_is_counted_once(reporter: ConsoleReporter, screen: Screen) -> None:
     reporter.report(ONGOING, 0)
     reporter.report(replace(ONGOING, state=StallState.ENDED, duration_ns=9 * S), 0)
     reporter.close(ENDED, [])
     assert "1 stall in 1 bug, 9.00 s in all" in screen.text
     assert "[loopcanary] over after 9.00 s: " in screen.text
+
+
+def test_the_end_of_a_stall_corrects_what_was_said_while_it_lasted(
+    reporter: ConsoleReporter, screen: Screen
+) -> None:
+    reporter.report(ONGOING, 0)
+    assert ONGOING.culprit is not None
+    line = replace(ONGOING.culprit, line=ONGOING.culprit.line + 1)
+    known = {"cause": Cause.NATIVE_CPU, "culprit": line, "state": StallState.ENDED}
+    reporter.report(replace(ONGOING, **known), 0)
+    reporter.close(ENDED, [])
+    over, *summary = screen.text.partition("over after ")[2].splitlines()
+    place = f"{line.file.rpartition('/')[2]}:{line.line}"
+    assert f"{place} in " in over
+    assert "; native-cpu (" in over
+    (row,) = [words for words in summary if f"{place} in " in words]
+    assert "native-cpu" in row
 
 
 def test_a_clean_run_says_so_if_started_by_hand(screen: Screen) -> None:
@@ -434,7 +468,7 @@ def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path, package_path: P
     """A pty that nobody reads fills up; the reporter must come to its end all the same."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from tests.store.samples import stall\n"
+        "from tests.building.stalls import stall\n"
         "from loopcanary.reporters.console import ConsoleReporter\n"
         "from loopcanary.reporters.terminal import Terminal\n"
         "reporter = ConsoleReporter(terminal=Terminal())\n"

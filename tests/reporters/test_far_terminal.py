@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopcanary.protocols.screens import Look
+from loopcanary.protocols.plugins import Look
 from loopcanary.reporters.far_terminal import FarTerminal
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loopcanary.model import Clock, CodeOrigin, PhaseKind, StartKind, Startup
-from loopcanary.model.issues.start_notes import NotedImport, StartNotes
+from loopcanary.model.issues.startup import NotedImport, StartNotes
 from loopcanary.tracers.start_phases import start_of
 
 MS = 1_000_000

@@ -22,7 +22,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """`limit`: a start that takes longer is told when it is over, without what the main module does then."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
-    limits = {"LOOPCANARY_STARTUP_COLD": limit, "LOOPCANARY_STARTUP_WARM": limit}
+    limits = {"LOOPCANARY_STARTUP_THRESHOLD": limit}
     environment = {**clean, **limits, "LOOPCANARY_KEEPER": keeper, "PYTHONDONTWRITEBYTECODE": "1", **settings}
     command = (sys.executable, "-m", "loopcanary", *words)
     return subprocess.run(
@@ -191,17 +191,11 @@ def test_each_run_has_a_short_record_of_its_start(tmp_path, keeper):
 
 @BOTH_WAYS
 @pytest.mark.parametrize(
-    ("settings", "script"),
-    [
-        ({"LOOPCANARY_STARTUP_TIMES": "0"}, SERVES),
-        ({}, "print(1)\n"),
-        ({}, "import os\nos.kill(os.getpid(), 9)\n"),
-    ],
-    ids=["switched off", "a script", "killed"],
+    "script", ["print(1)\n", "import os\nos.kill(os.getpid(), 9)\n"], ids=["a script", "killed"]
 )
-def test_scripts_have_no_short_record(tmp_path, keeper, settings, script):
+def test_scripts_have_no_short_record(tmp_path, keeper, script):
     (tmp_path / "app.py").write_text(script)
-    run(tmp_path, keeper, "run", "app.py", **settings)
+    run(tmp_path, keeper, "run", "app.py")
     assert starts(tmp_path) == []
 
 

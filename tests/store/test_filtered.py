@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from tests.store.samples import BEGAN, SESSION, STALL, S, session, stall
+from tests.building.stalls import BEGAN, SESSION, STALL, S, session, stall
 
 from loopcanary.model import Cause, StallState
 from loopcanary.model.search import STALLS, GroupSums, IssueQuery

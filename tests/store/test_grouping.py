@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.store.samples import BEGAN, HOSTILE, SESSION, S, session, stall
+from tests.building.stalls import BEGAN, HOSTILE, SESSION, S, session, stall
 
-from loopcanary.model import Cause
+from loopcanary.model import Cause, StallState
 from loopcanary.model.search import STALLS, IssueQuery, Remark
 from loopcanary.store import Store
 from loopcanary.store import grouping as grouping_module
@@ -42,6 +42,24 @@ def test_groups_are_the_same_by_index_and_by_scan(full: Store, monkeypatch: pyte
     assert len(by_index) > 3
     assert by_index == by_scan
     assert full.reader.groups(STALLS, 2) == by_index[:2]
+
+
+@pytest.mark.parametrize("is_by_index", [True, False])
+def test_a_crash_comes_first_and_adds_no_time(
+    full: Store, monkeypatch: pytest.MonkeyPatch, is_by_index: bool
+):
+    monkeypatch.setattr(grouping_module, "_is_by_index", lambda _: is_by_index)
+    before = full.reader.totals(STALLS)
+    crash = stall(id="s1-crash", fingerprint="1:crash", cause=Cause.CRASH, state=StallState.CRASHED)
+    full.put([], [crash])
+    first = full.reader.groups(STALLS, 1)[0]
+    assert (first.fingerprint, first.count, first.total_ns, first.max_ns) == ("1:crash", 1, 0, 0)
+    assert full.reader.group_sums(STALLS)[0].fingerprint == "1:crash"
+    after = full.reader.totals(STALLS)
+    assert (after.issues, after.total_ns) == (before.issues + 1, before.total_ns)
+    kept = full.reader.issue("s1-crash")
+    assert kept is not None
+    assert kept.duration_ns == crash.duration_ns
 
 
 @pytest.mark.parametrize("is_by_index", [True, False])

@@ -6,20 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.store.samples import (
-    BEGAN,
+from tests.building.issues import (
     IDLE_LAG,
     INPUT_LAG,
     ISSUES,
     JANK,
-    SESSION,
     SLOW_METHOD,
-    STALL,
     START_IN_TIME,
     STARTUP,
     TRACES,
-    S,
 )
+from tests.building.stalls import BEGAN, SESSION, STALL, S
+from tests.store.aging import AGE, young
 
 from loopcanary.model import Cause, IssueKind, TraceFigures
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery
@@ -101,8 +99,8 @@ def test_retention_counts_issues_by_age_and_number(make_store: Callable[..., Sto
         store.put_issue(issue)
     store.maintenance.sweep()
     assert store.reader.issues(OTHERS) == [SLOW_METHOD, STARTUP]
-    old = make_store(retention=Retention(age_ns=1))
-    old.maintenance.sweep()
+    old = make_store(retention=AGE)
+    old.put_issue(young())
     assert old.reader.issues(OTHERS) == []
 
 

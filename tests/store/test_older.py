@@ -5,14 +5,15 @@ from __future__ import annotations
 import gzip
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.store.samples import SESSION, stall
+from tests.building.stalls import SESSION, stall
 
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.store import Store, StoreError
-from loopcanary.store.sqlite import database
+from loopcanary.store.sqlite import database, schema
 
 KEPT = Path(__file__).parent / "kept" / "loopcanary.db.gz"
 
@@ -34,6 +35,8 @@ def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unwritable")
 def test_it_is_read_in_full_and_not_changed(old: Path, make_store: Callable[..., Store]) -> None:
     before = old.read_bytes()
+    with closing(sqlite3.connect(old)) as opened:
+        assert schema.is_ours(opened)
     store = make_store()
     store.overlay([SESSION], [stall(id="now")])
     assert store.reader.issue("now") is not None
@@ -79,4 +82,3 @@ def test_one_damaged_issue_does_not_hold_up_the_rest(old: Path, make_store: Call
     connection.close()
     store = make_store()
     assert (store.reader.totals(STALLS).issues, store.reader.totals(OTHERS).issues) == (17, 7)
-    assert sum(issue is None for _, issue in store.arrivals.after(0, 100)) == 1

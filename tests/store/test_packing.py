@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.store.samples import any_of, stall
+from tests.building.anything import any_of
+from tests.building.stalls import stall
 
+from loopcanary.kinds.stall import StallKind
 from loopcanary.model import StackFrame, Stall, WeightedStack
-from loopcanary.store.packing import pack, unpack
 from loopcanary.wire import WireError, to_wire
 
 
 def _stored(found: Stall) -> Any:
-    return json.loads(json.dumps(pack(found)))
+    return json.loads(json.dumps(StallKind().packed(found)))
 
 
 def _frame(number: int) -> StackFrame:
@@ -36,15 +37,15 @@ DEEP = stall(
 
 @given(any_of(Stall))
 def test_a_stall_comes_back_as_it_was(found: Stall) -> None:
-    assert unpack(_stored(found)) == found
+    assert StallKind().unpacked(_stored(found)) == found
 
 
 def test_a_frame_that_stacks_share_is_written_once() -> None:
-    packed = pack(DEEP)
+    packed = StallKind().packed(DEEP)
 
     assert len(packed["frames"]) == 100 + len(FRAMES)
     assert len(json.dumps(packed)) < len(json.dumps(to_wire(DEEP))) / 10
-    assert unpack(_stored(DEEP)) == DEEP
+    assert StallKind().unpacked(_stored(DEEP)) == DEEP
 
 
 def test_equal_frames_that_are_different_objects_come_back_equal() -> None:
@@ -52,7 +53,7 @@ def test_equal_frames_that_are_different_objects_come_back_equal() -> None:
         timeline=None, stacks=tuple(WeightedStack(weight_ns=1, frames=(_frame(7),)) for _ in range(2))
     )
 
-    assert unpack(_stored(twice)) == twice
+    assert StallKind().unpacked(_stored(twice)) == twice
 
 
 @pytest.mark.parametrize(
@@ -76,4 +77,4 @@ def test_equal_frames_that_are_different_objects_come_back_equal() -> None:
 )
 def test_what_is_damaged_is_refused(damage: dict[str, Any]) -> None:
     with pytest.raises(WireError):
-        unpack({**_stored(DEEP), **damage})
+        StallKind().unpacked({**_stored(DEEP), **damage})

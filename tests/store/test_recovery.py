@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.samples import BEGAN, SESSION, STALL, S, stall
+from tests.building.evidence import bare
+from tests.building.stalls import BEGAN, SESSION, STALL, S, stall
 
 from loopcanary.flight import hold_lock
 from loopcanary.model import (
@@ -29,7 +30,7 @@ from loopcanary.model import (
 )
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import FLIGHT_FOLDER, Forensics, Recovery, Store, StoreError, recover, settle
-from loopcanary.store.recovery.plausible import credible, credible_lane
+from loopcanary.store.recovery.forensics import credible, credible_lane
 from loopcanary.wire import to_wire
 
 ALL = IssueQuery()
@@ -47,6 +48,7 @@ class Header:
     parent_pid: int = 1
     started_ns: int = 0
     ended_ns: int | None = None
+    by_exit: bool = False
     heartbeat_ns: int = 5 * S
     clock: Clock = CLOCK
 
@@ -92,17 +94,7 @@ class Remains:
 
 
 def evidence(serial: int, end_ns: int | None, scope: StallScope = StallScope.CALLBACK) -> StallEvidence:
-    return StallEvidence(
-        serial=serial,
-        scope=scope,
-        tid=1,
-        loop_kind="asyncio",
-        thread_name="MainThread",
-        begin_ns=S,
-        end_ns=end_ns,
-        last_look_ns=9 * S,
-        threshold_ns=1,
-    )
+    return bare(serial=serial, scope=scope, tid=1, begin_ns=S, end_ns=end_ns, last_look_ns=9 * S)
 
 
 def open_remains(path: Path) -> Remains:
@@ -201,7 +193,10 @@ def test_of_faults_those_by_which_the_process_ended_are_stored(
     assert [(one.tid, one.fault) for one in seen] == [(8, Fault(signal="SIGSEGV"))]
     assert seen[0].killed_by == KilledBy(signal="SIGTERM", reason=f"{seen[0].begin_ns} ns")
     [found] = store.reader.issues(STALLS)
-    assert found.state is StallState.KILLED
+    assert found.state is StallState.CRASHED
+    [crashed] = store.reader.sessions(ALL)
+    assert crashed.end is SessionEnd.CRASHED
+    assert [mark.killed for mark in store.reader.session_marks(ALL)] == [True]
 
 
 def test_a_process_that_ended_well_but_left_its_file_has_ended(

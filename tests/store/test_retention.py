@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.store.samples import BEGAN, JANK, SESSION, STALL, S
+from tests.building.issues import JANK
+from tests.building.stalls import BEGAN, SESSION, STALL, S
+from tests.store.aging import AGE, DAY, young
 
 from loopcanary.cli import main
 from loopcanary.model import LagIssue, Stall
@@ -83,8 +85,8 @@ def test_what_was_said_of_a_bug_outlives_its_stalls(make_store: Callable[..., St
     store = make_store()
     store.put([SESSION], [STALL])
     store.remark(STALL.fingerprint, Remark(ignored=True, note="as designed"))
-    make_store(retention=Retention(age_ns=1)).maintenance.sweep()
-    assert store.reader.issues(STALLS) == []
+    make_store(retention=AGE).put_issue(young())
+    assert [one.id for one in store.reader.issues(STALLS)] == ["young"]
     assert store.reader.remarks() == {STALL.fingerprint: Remark(ignored=True, note="as designed")}
 
 
@@ -103,9 +105,42 @@ def test_cleaning_by_size_age_number_and_bug(
     assert 0 < left < 200
     assert main([*clean, "--keep", "10"]) == 0
     assert store.reader.totals(STALLS).issues == 10
-    assert main([*clean, "--fingerprint", JANK.fingerprint]) == 0
+    assert main([*clean, "--bug", JANK.fingerprint]) == 0
     assert "Deleted 0 stalls and " in capsys.readouterr().out.splitlines()[-1]
     assert main([*clean, "--older-than", "1d"]) == 0
     assert store.reader.totals(STALLS).issues == 0
     assert main([*clean, "--max-size", "0"]) == 0
     assert bytes_on_disk(folder) < 200_000
+
+
+NOW = BEGAN + 1_000 * DAY
+
+
+@pytest.mark.parametrize(
+    ("times", "now", "left"),
+    [
+        pytest.param([-40, -31, -29], 0, [-29], id="what is too old goes"),
+        pytest.param([-31, -2, 0, 40], 40, [-2, 0, 40], id="the clock is 40 days ahead"),
+        pytest.param([0, 40, 40.9], 40.9, [0, 40, 40.9], id="for less than a day"),
+        pytest.param([0, 40, 41], 41, [40, 41], id="nothing was stored for 40 days"),
+        pytest.param([0, 40, 80], 80, [40, 80], id="a program runs every 40 days"),
+        pytest.param([0, 400], 0, [0, 400], id="the clock was ahead"),
+        pytest.param([-18_000, -40, 0], 0, [-18_000, -40, 0], id="the clock was not set"),
+        pytest.param([-18_000, -40, -20, 0], 0, [-18_000, -20, 0], id="the clock was not set yet"),
+    ],
+)
+def test_a_wrong_clock_does_not_empty_the_store(
+    make_store: Callable[..., Store],
+    monkeypatch: pytest.MonkeyPatch,
+    times: list[float],
+    now: float,
+    left: list[float],
+) -> None:
+    began = {number: NOW + int(number * DAY) for number in times}
+    forever = make_store(retention=Retention(age_ns=1 << 62))
+    forever.put([], [replace(STALL, id=str(number), began_wall_ns=at) for number, at in began.items()])
+    monkeypatch.setattr("loopcanary.store.maintenance.time.time_ns", lambda: NOW + int(now * DAY))
+    make_store(retention=Retention(age_ns=30 * DAY)).maintenance.sweep()
+    assert sorted(stall.began_wall_ns for stall in forever.reader.each(STALLS)) == [
+        began[one] for one in left
+    ]

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, SESSION, STALL, S, hostile_stall, session, stall
+from tests.building.stalls import BEGAN, HOSTILE, KILLED, MS, SESSION, STALL, S, hostile_stall, session, stall
+from tests.store.aging import AGE, young
 
 from loopcanary.model import Cause, SessionEnd, Stall, StallState
 from loopcanary.model.search import STALLS, IssueMark, IssueQuery, SessionMark
@@ -55,6 +56,9 @@ def test_numbers_beyond_what_a_column_holds_do_not_end_a_report(store: Store) ->
         (StallState.ONGOING, StallState.KILLED, StallState.KILLED),
         (StallState.KILLED, StallState.ENDED, StallState.ENDED),
         (StallState.ENDED, StallState.KILLED, StallState.ENDED),
+        (StallState.KILLED, StallState.CRASHED, StallState.CRASHED),
+        (StallState.CRASHED, StallState.KILLED, StallState.CRASHED),
+        (StallState.ENDED, StallState.CRASHED, StallState.ENDED),
         (StallState.ENDED, StallState.ONGOING, StallState.ENDED),
         (StallState.KILLED, StallState.ONGOING, StallState.KILLED),
     ],
@@ -263,9 +267,9 @@ def test_retention_by_number_removes_the_oldest(make_store: Callable[..., Store]
 
 
 def test_retention_by_age_removes_the_old_and_their_sessions(make_store: Callable[..., Store]) -> None:
-    store = make_store(retention=Retention(age_ns=3_600 * S))
-    store.put([SESSION], [STALL])
-    assert store.reader.totals(STALLS).issues == 0
+    store = make_store(retention=AGE)
+    store.put([SESSION], [young(), STALL])
+    assert [one.id for one in store.reader.issues(STALLS)] == ["young"]
     assert store.reader.sessions(ALL) == []
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.store.samples import KILLED, SESSION, STALL, stall
+from tests.building.stalls import KILLED, SESSION, STALL, stall
 
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import Store, StoreError
@@ -225,7 +225,7 @@ def test_a_file_size_limit_is_a_store_error(folder: Path, tree: Path) -> None:
 import sys
 from pathlib import Path
 from loopcanary.store import Store, StoreError
-from tests.store.samples import stall
+from tests.building.stalls import stall
 store = Store(Path(sys.argv[1]))
 try:
     for i in range(2_000):
@@ -236,7 +236,6 @@ except StoreError as error:
     result = subprocess.run(
         [sys.executable, "-c", code, str(folder)],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"},
         preexec_fn=limited_to(300_000),
         capture_output=True,
         text=True,
@@ -323,7 +322,7 @@ import os, sys, time
 from pathlib import Path
 from loopcanary.store import Retention, Store
 from loopcanary.store.sqlite import database
-from tests.store.samples import session, stall
+from tests.building.stalls import session, stall
 database._PATIENCE_S = 240.0  # twelve processes, and maybe one core
 store = Store(Path(sys.argv[1]), retention=Retention(age_ns=1 << 62))
 print("ready", flush=True)
@@ -348,7 +347,6 @@ def test_many_processes_begin_a_store_at_once_and_lose_nothing(
         subprocess.Popen(
             [sys.executable, "-c", WRITER, str(folder), str(each)],
             cwd=tree,
-            env={**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.store.samples import BEGAN, SESSION, STALL, S, stall
+from tests.building.stalls import BEGAN, SESSION, STALL, S, stall
 
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import Store, grouping

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from loopcanary.model import Cause, Culprit, LaneTotals, Session, Stall, StallState
+from tests.building import stalls
+from tests.building.stalls import BEGAN, MS, S
+
+from loopcanary.model import Cause, Culprit, LaneTotals, Session, Stall
 from loopcanary.model.live import LaneReading, Life, ProcessReading, Work
 
-MS = 1_000_000
-S = 1_000 * MS
 NOW = 500 * S
-WALL = 1_700_000_000 * S
+WALL = BEGAN
 
 
 def totals(**fields: Any) -> LaneTotals:
@@ -49,17 +50,8 @@ def in_callback(for_ns: int, **fields: Any) -> LaneReading:
 
 
 def session(**fields: Any) -> Session:
-    whole = {
-        "id": "20261121T120000-41-beef",
-        "name": "shop",
-        "pid": 41,
-        "parent_pid": 1,
-        "host": "box",
-        "python": "CPython 3.12.1",
-        "engine": "native",
-        "started_wall_ns": WALL - 100 * S,
-    }
-    return Session(**{**whole, **fields})
+    whole = {"id": "20261121T120000-41-beef", "host": "box", "started_wall_ns": WALL - 100 * S}
+    return stalls.running(**{**whole, **fields})
 
 
 def process(*lanes: LaneReading, **fields: Any) -> ProcessReading:
@@ -78,10 +70,6 @@ def process(*lanes: LaneReading, **fields: Any) -> ProcessReading:
 
 def stall(**fields: Any) -> Stall:
     """A stall of a quarter of a second."""
-    from dataclasses import replace
-
-    from tests.store.samples import STALL
-
     culprit = Culprit(
         function="price",
         qualname="Shop.price",
@@ -94,7 +82,6 @@ def stall(**fields: Any) -> Stall:
         "cause": Cause.SLEEP,
         "culprit": culprit,
         "duration_ns": 250 * MS,
-        "state": StallState.ENDED,
         "began_wall_ns": WALL - 5 * S,
     }
-    return replace(STALL, **{**whole, **fields})
+    return stalls.stall(**{**whole, **fields})

@@ -188,6 +188,8 @@ def test_a_program_that_has_ended_is_no_longer_there(tmp_path, package_path, cap
 
 
 def test_what_is_not_watched_is_said_in_one_line(place, capsys):
+    assert main(["health", str(os.getpid()), "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"programs": []}
     assert main(["health", str(os.getpid())]) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"loopcanary: process {os.getpid()} is not watched, does not run, or is another")

@@ -18,8 +18,7 @@ from tests.cli.targets import until
 
 from loopcanary.assembly.top import Survey, health_of
 from loopcanary.model import Cause, StallState
-from loopcanary.top.rows import LaneRow, State
-from loopcanary.top.watching import RowReader
+from loopcanary.top.rows import LaneRow, RowReader, State
 
 pytestmark = pytest.mark.native
 

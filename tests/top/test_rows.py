@@ -41,11 +41,6 @@ STATES: dict[str, tuple[LaneReading, State, int | None]] = {
         State.STALLED,
         300 * MS,
     ),
-    "in a turn after its stall": (
-        lane(callback_since_ns=NOW - MS, turn_since_ns=NOW - 300 * MS, turn_judged=True),
-        State.BUSY,
-        MS,
-    ),
     "closed": (lane(sums={"closed_ns": NOW - 7 * S}), State.CLOSED, 7 * S),
 }
 

@@ -42,10 +42,6 @@ class Told:
     def group(self, row: LaneRow, _width: int) -> Sequence[Text]:
         return [Text(f"group of {row.program} [bold]as it is[/bold]")]
 
-    def tracers(self, row: LaneRow, switch: Any = None) -> tuple[Sequence[Text], Sequence[Any]]:
-        done = "started" if switch is None else switch
-        return [Text(f"tracer of {row.program}: {done}")], ["first told", "second told"]
-
 
 class Screen:
     """The application under its pilot, and the text on it."""
@@ -236,18 +232,6 @@ def test_pages():
         await screen.until(lambda text: "group of works [bold]as it is[/bold]" in text)
         await screen.press("escape", "question_mark")
         await screen.until(lambda text: "live stack: what every thread" in text)
-        await screen.press("escape")
-        await screen.until(lambda text: "in callback" in text)
-
-    drive(story)
-
-
-def test_tracers_are_switched_by_their_numbers():
-    async def story(screen: Screen) -> None:
-        await screen.press("x")
-        await screen.until(lambda text: "tracer of hangs: started" in text and "1-9 stop or start" in text)
-        await screen.press("p", "9", "2", "1")
-        await screen.until(lambda text: "tracer of hangs: first told" in text)
         await screen.press("escape")
         await screen.until(lambda text: "in callback" in text)
 

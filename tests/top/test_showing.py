@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.store.samples import GETS
+from tests.building.stalls import GETS
 
 from loopcanary import diagnosis
 from loopcanary.model import Cause, Culprit, Holder, StallState
 from loopcanary.model.live import Life, Work
-from loopcanary.top import as_json, as_text
+from loopcanary.top import printing
 from loopcanary.top.about import LINES, about
 from loopcanary.top.choosing import DEAD_SHOWN_NS, EXITED_SHOWN_NS, ORDERS, RowChoice, chosen
 from loopcanary.top.columns import COLUMNS, NOTHING, fitted, fitting, headline, last_words
@@ -135,15 +135,15 @@ def test_no_name_breaks_a_line(name, thread, callback, task, width):
     reading = in_callback(5 * S, work=work, sums={"thread_name": thread, "loop_kind": task[:10]})
     hostile = stall(culprit=replace(stall().culprit, file=name, qualname=callback, source=task))
     [row] = rows_of(process(reading, session=session(name=name, python=thread), last={0: hostile}))
-    for line in as_text.lines([row], 0, width):
+    for line in printing.lines([row], 0, width):
         assert is_safe(line)
         assert display_width(line) <= width or line == headline([row], 0)
-    for line in as_text.lines([row], 0, None):
+    for line in printing.lines([row], 0, None):
         assert is_safe(line)
     lines = about(row)
     assert len(lines) == LINES
     assert all(is_safe(text) for line in lines for text, _ in line)
-    json.loads(as_json.render([row], WALL))
+    json.loads(printing.render([row], WALL))
 
 
 @settings(max_examples=60)
@@ -156,7 +156,7 @@ def test_a_cell_is_as_wide_as_it_shall_be(text, width):
 
 
 def test_as_text():
-    lines = list(as_text.lines(chosen(SHOP, RowChoice(words="hangs")), 5, 80))
+    lines = list(printing.lines(chosen(SHOP, RowChoice(words="hangs")), 5, 80))
     assert lines[0] == "2 programs, 2 loops, 5 not shown: 2 hung"
     assert lines[1].split()[:3] == ["state", "pid", "program"]
     assert lines[2].startswith("hung 9.00 s")
@@ -164,7 +164,7 @@ def test_as_text():
 
 
 def test_without_programs_it_says_what_to_do():
-    assert list(as_text.lines([], 0, 80)) == list(NOTHING)
+    assert list(printing.lines([], 0, 80)) == list(NOTHING)
     assert any("loopcanary run" in line for line in NOTHING)
     assert max(map(len, NOTHING)) <= 72
 
@@ -184,7 +184,7 @@ def test_the_last_stall_says_what_it_waited_for():
 def test_as_json():
     latest = stall(state=StallState.ONGOING)
     [row] = rows_of(process(in_callback(5 * S), last={0: latest}, store="/srv/shop/.loopcanary"))
-    [told] = json.loads(as_json.render([row], WALL))["loops"]
+    [told] = json.loads(printing.render([row], WALL))["loops"]
     assert told["state"] == "hung"
     assert told["state_ms"] == told["running_ms"] == 5_000
     assert told["threshold_ms"] == 100
@@ -196,7 +196,7 @@ def test_as_json():
 
 
 def test_every_field_of_the_json_is_documented(tree):
-    text = (tree / "docs" / "top.md").read_text(encoding="utf-8")
+    text = (tree / "docs/how-to/top.md").read_text(encoding="utf-8")
     [row] = rows_of(process(last={0: stall()}))
-    fields = {*as_json.row_to_dict(row), *as_json.row_to_dict(row)["last_stall"]}
+    fields = {*printing.row_to_dict(row), *printing.row_to_dict(row)["last_stall"]}
     assert {field for field in fields if f"`{field}`" not in text} == set()

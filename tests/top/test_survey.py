@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.flight.build import FlightBuilder
-from tests.flight.examples import BEGIN, going_on, stall
+from tests.building.evidence import BEGIN, going_on, stall
+from tests.building.flight_file import FlightBuilder
 
 from loopcanary.assembly.top import Survey
 from loopcanary.facts import session_facts

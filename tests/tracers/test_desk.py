@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.store.samples import BEGAN, JANK, MS, SESSION, STALL, S, any_of, frame
+from tests.building.anything import any_of
+from tests.building.issues import JANK
+from tests.building.stalls import BEGAN, MS, SESSION, STALL, S, frame
 
 from loopcanary.engine import Boundary
 from loopcanary.model import (
@@ -23,18 +25,18 @@ from loopcanary.model import (
     StartKind,
     Startup,
 )
-from loopcanary.model.call_tree import heaviest, levels
-from loopcanary.model.issues.reported import ReportedFacts
+from loopcanary.model.calls import heaviest, levels
+from loopcanary.model.issues.facts import ReportedFacts
 from loopcanary.model.issues.slow_method import ROWS_MAX, key_of
 from loopcanary.model.issues.startup import PHASES_MAX
+from loopcanary.protocols.kinds import issue_from_wire, kind_of
+from loopcanary.tracers.bounded import LIST_MAX, TEXT_MAX
 from loopcanary.tracers.desk import WAITING_MAX, Told, TracerDesk
-from loopcanary.tracers.frames_listeners import FrameListeners
+from loopcanary.tracers.frames import FrameListeners
 from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
-from loopcanary.tracers.reported import _LIST_MAX as LOOKED_AT
-from loopcanary.tracers.reported import TEXT_MAX, completed
+from loopcanary.tracers.reported import completed
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
-from loopcanary.wire import issue_from_wire, to_wire
-from loopcanary.words.lags import evidence_of
+from loopcanary.wire import to_wire
 
 START = Startup(began_wall_ns=BEGAN, duration_ns=5 * S, threshold_ns=4 * S)
 SLOW = SlowMethod(began_wall_ns=BEGAN, duration_ns=S, threshold_ns=700 * MS)
@@ -130,7 +132,7 @@ def test_what_is_left_out_is_said():
 
 
 def test_rows_beyond_the_limit_count_as_left_out():
-    many = 3 * LOOKED_AT
+    many = 3 * LIST_MAX
     slow = whole(replace(SLOW, rows=(call("f", 0, 1),) * many, left_out=2))
     assert isinstance(slow, SlowMethod)
     assert (len(slow.rows), slow.left_out) == (ROWS_MAX, many - ROWS_MAX + 2)
@@ -162,7 +164,7 @@ def test_a_list_without_end_is_looked_at_no_further():
 
 def test_nested_rows_are_cut_from_the_innermost_on():
     """A recursive function: each row that does not fit has all others above it."""
-    rows = range(LOOKED_AT)
+    rows = range(LIST_MAX)
     assert heaviest(rows, 3, depth=lambda row: row, weight=lambda row: -row) == [0, 1, 2]
 
 
@@ -216,7 +218,7 @@ def test_a_tracers_cause_and_place_stay_its_own():
     slow = whole(replace(SLOW, rows=(call("mine", 0, 900),)), STALL)
     assert slow.culprit is not None
     assert slow.culprit.function == "mine"
-    assert evidence_of(slow)[-1] == "1 stall on its thread meanwhile"
+    assert kind_of(slow).all_evidence(slow)[-1] == "1 stall on its thread meanwhile"
 
 
 def test_starts_in_time_are_not_of_the_slow_ones_bug():
@@ -307,7 +309,8 @@ class Engine:
             monotonic_ns=lambda: self.now_ns,
             frames_begin=lambda: None,
         )
-        self.tracing.begin(SESSION, Clock(monotonic_ns=NOW, wall_ns=BEGAN), self.ring)
+        self.tracing.run(self.ring)
+        self.tracing.begin(SESSION, Clock(monotonic_ns=NOW, wall_ns=BEGAN))
 
     def ring(self) -> None:
         self.rung += 1

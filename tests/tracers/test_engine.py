@@ -149,12 +149,9 @@ print(len(heard), max(heard), later == heard)
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("engine", ["kept", "native"])
-@pytest.mark.parametrize("before", ["", "loopcanary.on_issue(lambda issue: issue)"], ids=["", "own code"])
-def test_frames_of_a_killed_program_are_taken_in(tmp_path, engine, before):
-    held = f"{before}\ncanary.backend.native.on_take_over(None)  # what judges is not loaded yet"
-    run(tmp_path / "store", engine, before=held, after="import os; os.kill(os.getpid(), 9)", status=-9)
-    report = stored(tmp_path / "store", engine)
+def test_frames_of_a_killed_program_are_taken_in(tmp_path):
+    run(tmp_path / "store", "kept", after="import os; os.kill(os.getpid(), 9)", status=-9)
+    report = stored(tmp_path / "store", "kept")
     [session] = report["sessions"]
     [scene] = session["frames"]
     assert (session["end"], scene["frames"], len(issues(report))) == ("killed", 261, 1)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model import DropLevel, FrameFigures, ShownFrame
-from loopcanary.model.figures.frames import (
+from loopcanary.model.figures import (
     SLICE_NS,
     dropped_frames,
     frames_per_second,

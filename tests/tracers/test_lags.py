@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.model.figures.histogram import bucket_of, quantile_ns, upper_ns
-from loopcanary.model.figures.lags import REQUESTS_ONE_OF
+from loopcanary.model.config import REQUESTS_ONE_OF
+from loopcanary.model.figures import bucket_of, quantile_ns, upper_ns
 from loopcanary.tracers.idle import NAMES_MAX, IdleTracer
 from loopcanary.tracers.input import InputTracer
 from loopcanary.words.frames import input_words
@@ -134,11 +134,22 @@ def test_spinning_work_is_an_issue_with_its_rounds():
     sink = Sink()
     tracer = IdleTracer(sink, thread="MainThread", loop="asyncio")
     tracer.spun("poll", 0, 900 * MS, 9_000)
-    tracer.spun("poll", 0, 1_100 * MS, 11_000)
+    tracer.spun("poll", 900 * MS, 2_000 * MS, 11_000)
     (lag,) = sink.lags
     assert (lag.name, lag.runs) == ("poll", 11_000)
     (reading,) = tracer.read()
     assert (reading.runs, reading.spun_ns) == (20_000, 2_000 * MS)
+
+
+def test_a_spin_that_grows_is_counted_once():
+    sink = Sink()
+    tracer = IdleTracer(sink, thread="MainThread", loop="asyncio")
+    for seconds in (2, 3, 5):
+        tracer.spun("poll", 7, 7 + seconds * 1_000 * MS, seconds * 10)
+    tracer.spun("poll", 9_000 * MS, 11_000 * MS, 20)
+    assert [lag.runs for lag in sink.lags] == [20, 30, 50, 20]
+    (reading,) = tracer.read()
+    assert (reading.runs, reading.spun_ns, reading.total_ns) == (70, 7_000 * MS, 7_000 * MS)
 
 
 def test_any_number_of_names_takes_a_bounded_place():

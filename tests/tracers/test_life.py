@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loopcanary.engine import Boundary
 from loopcanary.model import TracerState
-from loopcanary.model.figures.tracers import TracerStep
+from loopcanary.model.tracer_states import TracerStep
 from loopcanary.tracers.life import TracerLife, refusal, steps_of
 
 CREATED, INITED, STARTED, STOPPED, DESTROYED = TracerState

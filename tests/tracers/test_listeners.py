@@ -4,7 +4,7 @@ import threading
 
 from loopcanary.model import DropLevel, ShownFrame
 from loopcanary.registry import FrameListener
-from loopcanary.tracers.frames_listeners import FrameListeners
+from loopcanary.tracers.frames import FrameListeners
 
 
 def frame(number: int) -> ShownFrame:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import SESSION
+from tests.building.stalls import SESSION
 
 from loopcanary.assembly.keeper.noted import NotedTraces
 from loopcanary.model import Clock, InputFigures, TraceFigures
 from loopcanary.model.trace_cells import CELL_BYTES, CELLS, TRACES, cell_of, cells_in, place_of
-from loopcanary.tracers.frames_listeners import FrameListeners
+from loopcanary.tracers.frames import FrameListeners
 from loopcanary.tracers.noted import NotedFigures, notes_in
 from loopcanary.tracers.notes import Notes
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing

@@ -17,10 +17,6 @@ def test_a_window_without_a_title_goes_by_its_class():
     assert Titles().scene_of("", "QMainWindow") == "QMainWindow"
 
 
-def test_windows_go_by_class_without_titles():
-    assert Titles(are_told=False).scene_of("letter to my doctor", "QMainWindow") == "QMainWindow"
-
-
 def test_a_counter_is_one_scene_after_a_few():
     titles = Titles()
     scenes = [titles.scene_of(f"Inbox ({count})", "Tk") for count in range(200)]

@@ -6,14 +6,15 @@ import time
 from typing import Any
 
 import pytest
-from tests.store.samples import SESSION, stall
+from tests.building.stalls import SESSION, stall
 
 from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TraceFigures, TracerState
-from loopcanary.model.figures.tracers import TracerStep
+from loopcanary.model.tracer_states import TracerStep
+from loopcanary.protocols.kinds import issue_from_wire
 from loopcanary.registry import REGISTRY, TRACERS
-from loopcanary.tracers.frames_listeners import FrameListeners
+from loopcanary.tracers.frames import FrameListeners
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
-from loopcanary.wire import from_wire, issue_from_wire, to_wire
+from loopcanary.wire import from_wire, to_wire
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -48,7 +49,8 @@ class World:
             frames_begin=lambda: None,
             lives=self.lives,
         )
-        self.tracing.begin(SESSION, CLOCK, self.ring)
+        self.tracing.run(self.ring)
+        self.tracing.begin(SESSION, CLOCK)
 
     def ring(self) -> None:
         self.rung += 1
@@ -162,7 +164,8 @@ def test_what_windows_tell_that_come_and_go_is_one(world):
 def test_a_forked_child_begins_with_nothing(world):
     janky_slice(world)
     world.tracing.forget()
-    world.tracing.begin(SESSION, CLOCK, world.ring)
+    world.tracing.run(world.ring)
+    world.tracing.begin(SESSION, CLOCK)
     assert world.tracing.figures().is_empty
     assert list(world.tracing.take(100 * S, [], is_last=True)) == []
 
@@ -248,7 +251,8 @@ def test_what_was_stopped_is_not_started_with_the_next_engine(world):
     world.lives.off.add("frames")
     trace = world.tracing.frames("tk")
     assert world.lives.made["frames"].state is TracerState.INITED
-    world.tracing.begin(SESSION, CLOCK, world.ring)
+    world.tracing.run(world.ring)
+    world.tracing.begin(SESSION, CLOCK)
     assert world.lives.made["frames"].state is TracerState.INITED
     assert trace.is_off
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from tests.store.samples import ISSUES, KILLED, SESSION, STALL, TRACES, stall
+from tests.building.issues import ISSUES, TRACES
+from tests.building.stalls import KILLED, SESSION, STALL, stall
 
 from loopcanary.model import Stall
 from loopcanary.store import Retention, Store, StoreError
@@ -35,8 +36,6 @@ TOOLS = Tools(
     ),
     delays=lambda _: lambda _: None,
     longer=lambda _, times: [0.5 if time < 50_000_000 else 0.0 for time in times],
-    tracers=lambda _: None,
-    switch=lambda *_: "nothing runs here",
     doctor=lambda: [("engine", "ok", "native"), ("store", "problem", "</script>")],
 )
 

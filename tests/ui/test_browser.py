@@ -19,18 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.samples import (
-    HOSTILE,
-    ISSUES,
-    SESSION,
-    SLOW_METHOD,
-    STALL,
-    STARTUP,
-    TRACES,
-    hostile_stall,
-    session,
-    stall,
-)
+from tests.building.issues import ISSUES, SLOW_METHOD, STARTUP, TRACES
+from tests.building.stalls import HOSTILE, SESSION, STALL, hostile_stall, session, stall
 
 from loopcanary.model import Cause
 from loopcanary.store import Retention, Store
@@ -143,7 +133,7 @@ def hostile(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactor
         slow = dataclasses.replace(SLOW_METHOD, id=f"slow-{number}", fingerprint=f"m{number}", rows=(row,))
         store.put_issue(dataclasses.replace(slow, **begun))
     store.close()
-    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, folder) as address:
+    with served({**environment, "LOOPCANARY_RETENTION": "36500d"}, folder) as address:
         yield address
 
 
@@ -237,7 +227,7 @@ def test_the_chart_of_a_single_stall_spans_seconds(
     store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
     store.put([dataclasses.replace(SESSION, started_wall_ns=STALL.began_wall_ns)], [STALL])
     store.close()
-    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+    with served({**environment, "LOOPCANARY_RETENTION": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address, timezone_id="UTC")
         over = visit.page.locator(".chart .u-over")
         box = over.bounding_box()
@@ -280,7 +270,7 @@ def test_the_overview_tells_in_brief_what_changed(chromium: Any, environment: di
     store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
     store.put([SESSION, later], [STALL, *new])
     store.close()
-    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+    with served({**environment, "LOOPCANARY_RETENTION": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address)
         changed = visit.page.locator("section", has_text="What changed").last
         changed.get_by_text("Nothing certain").wait_for()
@@ -301,7 +291,7 @@ def test_a_store_without_stalls_says_so_on_every_page(
     store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
     store.put_session(SESSION)
     store.close()
-    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+    with served({**environment, "LOOPCANARY_RETENTION": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address)
         assert "1 program run watched" in visit.page.locator("main").inner_text()
         for path in (
@@ -330,7 +320,7 @@ def test_a_damaged_store_is_set_aside_and_the_pages_go_on(
     store.close()
     file = next(path for path in (tmp_path / "store").iterdir() if path.suffix == ".db")
     file.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 64)
-    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+    with served({**environment, "LOOPCANARY_RETENTION": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address)
         # What was there is kept beside it, and said so.
         assert "No stall was recorded" in visit.page.locator("main").inner_text()
@@ -360,7 +350,7 @@ def test_open_pages_show_trouble_until_it_is_mended(
     database = tmp_path / "damaged" / "loopcanary.db"
     sound = database.read_bytes()
     newer = sound[:60] + (99).to_bytes(4, "big") + sound[64:]  # sqlite.org/fileformat2.html: the user version
-    kept = {**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}
+    kept = {**environment, "LOOPCANARY_RETENTION": "36500d"}
     with served(kept, tmp_path / "kept", tmp_path / "damaged") as address:
         visit = Visit(chromium, address)
         page = visit.to("/groups")
@@ -629,7 +619,7 @@ def large(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
             ],
         )
     store.close()
-    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, folder) as address:
+    with served({**environment, "LOOPCANARY_RETENTION": "36500d"}, folder) as address:
         yield address
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.store.samples import BEGAN, ISSUES, SESSION, STALL, S, stall
+from tests.building.issues import ISSUES
+from tests.building.stalls import BEGAN, SESSION, STALL, S, stall
 
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.store import Retention, Store

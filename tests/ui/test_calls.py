@@ -6,13 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.store.samples import BEGAN, HOSTILE, MS, SESSION, S, frame
+from tests.building.stalls import BEGAN, HOSTILE, MS, SESSION, S, frame
 from tests.ui.test_report import sound
 
 from loopcanary.model.calls import Recording, ThreadCalls, TracedCall, TracedCalls, TracedWork
-from loopcanary.ui.bundling import bundle
-from loopcanary.ui.document import document
-from loopcanary.ui.pages.traced.calls import calls_page
+from loopcanary.ui.document import bundle, document
+from loopcanary.ui.pages.calls import calls_page
 
 
 def thread(tid: int, name: str, *calls: tuple[str, int, int], left_out: int = 0) -> ThreadCalls:

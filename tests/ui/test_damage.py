@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from tests.store.samples import SESSION, STALL, stall
+from tests.building.stalls import SESSION, STALL, stall
 from tests.ui.conftest import HOST, client_of, let_in
 
 from loopcanary.cli.commands.ui import _look, _tell_at_start

@@ -13,26 +13,8 @@ from typing import Any
 import anyio
 import pytest
 from starlette.testclient import TestClient
-from tests.store.samples import (
-    BEGAN,
-    DEADLOCK,
-    HOSTILE,
-    ISSUES,
-    JANK,
-    KILLED,
-    LOCK_ORDER,
-    MS,
-    REQUESTS,
-    SESSION,
-    SLOW_METHOD,
-    STALL,
-    STARTUP,
-    TRACES,
-    S,
-    hostile_stall,
-    session,
-    stall,
-)
+from tests.building.issues import DEADLOCK, FINDING, ISSUES, JANK, REQUESTS, SLOW_METHOD, STARTUP, TRACES
+from tests.building.stalls import BEGAN, HOSTILE, KILLED, MS, SESSION, STALL, S, hostile_stall, session, stall
 from tests.ui.conftest import HOST, TOOLS, client_of, let_in, site_of
 
 from loopcanary.model import (
@@ -230,7 +212,14 @@ def test_a_group_and_its_stall_tell_all(client: TestClient):
 def test_hostile_names_stay_text(store: Store, text: str):
     """In every field of everything; nothing of it is markup, and nothing turns the reading order."""
     ran = session(
-        id="h", name=text, version=text, host=text, python=text, command=text, user=text, engine=text
+        id="h",
+        name=text,
+        version=text,
+        host=text,
+        python=text,
+        command=text,
+        labels=((text, text),),
+        engine=text,
     )
     store.put([ran], [hostile_stall(text, number) for number in range(2)])
     store.put([], [stall(id="other", session="h", fingerprint=text or "empty", title=text, scene=text)])
@@ -429,14 +418,15 @@ def test_a_store_that_was_watched_without_a_stall(store: Store):
 
 
 def test_what_lasted_no_time_has_no_length_on_pages(store: Store):
-    found = [replace(LOCK_ORDER, id=f"o{number}", began_wall_ns=BEGAN + number * S) for number in range(3)]
+    finding = replace(FINDING, duration_ns=0)
+    found = [replace(finding, id=f"o{number}", began_wall_ns=BEGAN + number * S) for number in range(3)]
     store.put([SESSION], found)
     client = let_in(client_of(store))
-    bug = LOCK_ORDER.fingerprint
+    bug = FINDING.fingerprint
     for path in (f"/group?f={bug}", "/issue?id=o1", "/groups?kind=other", f"/stalls?f={bug}"):
         text = client.get(path).text
         checked(text)
-        assert "acquired in both orders" in text
+        assert "reads the whole table" in text
         assert re.search(r"<b>0<|num[^>]*>0 *<|waiting for a lock|longest one", text, re.IGNORECASE) is None
 
 

@@ -9,13 +9,14 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from tests.building.stalls import BEGAN, CULPRIT, SESSION, STALL
 from tests.bundles.samples import NOW, bundled
-from tests.store.samples import BEGAN, CULPRIT, SESSION, STALL
 from tests.ui.conftest import TOOLS, client_of, let_in
 
-from loopcanary.bundles import Redactor, read_bundle
-from loopcanary.diagnosis.code.sources import SourceLines
+from loopcanary.bundles.reading import read_bundle
+from loopcanary.bundles.redaction import Redactor
 from loopcanary.model import SessionEnd
+from loopcanary.source_text import SourceLines
 from loopcanary.store import Store
 
 
@@ -23,7 +24,7 @@ from loopcanary.store import Store
 def test_every_page_shows_what_was_imported(store: Store, tmp_path: Path, redacted: tuple[str, ...]) -> None:
     running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
     path = tmp_path / "from-the-shop.zip"
-    path.write_bytes(bundled(sessions=[running], redaction=Redactor(redacted, b"0123456789abcdef")))
+    path.write_bytes(bundled(sessions=[running], redactor=Redactor(redacted, b"0123456789abcdef")))
     store.take_in(lambda intake: read_bundle(path, intake, now_wall_ns=NOW) and None)
     client = let_in(client_of(store))
     stall = store.reader.issue(STALL.id)

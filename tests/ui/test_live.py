@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
-from tests.store.samples import ISSUES, SESSION, START_IN_TIME, stall
+from tests.building.issues import ISSUES, START_IN_TIME
+from tests.building.stalls import SESSION, stall
 
 from loopcanary.model import LagIssue
 from loopcanary.store import Store, StoreError
-from loopcanary.ui.live import Now, Sight, Watch
-from loopcanary.ui.sse import events
+from loopcanary.ui import live
+from loopcanary.ui.live import Now, Sight, Watch, events
 
 
 def watch_of(store: Store, sights: list[Sight]) -> Watch:
@@ -36,12 +39,14 @@ def test_issues_of_every_kind_are_news_to_pages_that_are_open(filled: Store, iss
     assert watch.now().version != first.version
 
 
-def test_it_looks_no_more_than_it_must(filled: Store):
-    looks: list[int] = []
-    watch = Watch([filled], lambda _: looks.append(1) or Sight(), (StoreError,))
-    for _ in range(50):
+def test_it_looks_at_most_once_a_second(filled: Store, monkeypatch: pytest.MonkeyPatch):
+    looks: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: clock.s, time_ns=time.time_ns)
+    monkeypatch.setattr(live, "time", clock)
+    watch = Watch([filled], lambda _: looks.append(clock.s) or Sight(), (StoreError,))
+    for clock.s in (1_000.0, 1_000.1, 1_000.9, 1_001.0, 1_001.9, 1_002.5):
         watch.now()
-    assert len(looks) < 50
+    assert looks == [1_000.0, 1_001.0, 1_002.5]
 
 
 def test_running_programs_keep_it_moving(filled: Store):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import BEGAN, CULPRIT, ISSUES, KILLED, MS, SESSION, STALL, S, frame, session, stall
+from tests.building.issues import ISSUES
+from tests.building.stalls import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, frame, session, stall
 from tests.ui.conftest import TOOLS, client_of, let_in
 
 from loopcanary.model import (

@@ -12,28 +12,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.store.samples import (
-    BEGAN,
-    DEADLOCK,
-    HOSTILE,
-    ISSUES,
-    KILLED,
-    SESSION,
-    STALL,
-    TRACES,
-    S,
-    hostile_stall,
-    session,
-    stall,
-)
+from tests.building.issues import DEADLOCK, ISSUES, TRACES
+from tests.building.stalls import BEGAN, HOSTILE, KILLED, SESSION, STALL, S, hostile_stall, session, stall
 from tests.ui.conftest import TOOLS
 
 from loopcanary.cli import main
 from loopcanary.model import Cause, SessionEnd
 from loopcanary.model.search import IssueQuery, Remark
 from loopcanary.store import Store
-from loopcanary.ui.bundling import bundle
-from loopcanary.ui.document import document
+from loopcanary.ui.document import bundle, document
 from loopcanary.ui.pages.report import ReportPage, query_words, report_page
 
 NOW = BEGAN + 600 * S
@@ -263,7 +250,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filled: Store) -> Pat
     """The folder of a store of last year, which is kept."""
     filled.close()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LOOPCANARY_RETENTION_AGE", "36500d")
+    monkeypatch.setenv("LOOPCANARY_RETENTION", "36500d")
     return tmp_path
 
 

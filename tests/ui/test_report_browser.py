@@ -14,24 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.samples import (
-    HOSTILE,
-    ISSUES,
-    KILLED,
-    SESSION,
-    SLOW_METHOD,
-    STALL,
-    TRACES,
-    hostile_stall,
-    session,
-)
+from tests.building.issues import ISSUES, SLOW_METHOD, TRACES
+from tests.building.stalls import HOSTILE, KILLED, SESSION, STALL, hostile_stall, session
 from tests.ui.test_calls import recording, thread
 
 from loopcanary.model import Cause
 from loopcanary.model.calls import TracedCall, TracedCalls
 from loopcanary.store import Retention, Store
 from loopcanary.ui.document import document
-from loopcanary.ui.pages.traced.calls import calls_page
+from loopcanary.ui.pages.calls import calls_page
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
@@ -62,7 +53,7 @@ def written(folder: Path, store: Store) -> str:
         env={
             **kept,
             "PYTHONPATH": os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")])),
-            "LOOPCANARY_RETENTION_AGE": "36500d",
+            "LOOPCANARY_RETENTION": "36500d",
         },
         check=True,
     )

@@ -8,19 +8,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.store.samples import (
-    BEGAN,
-    FINDING,
-    HOSTILE,
-    MS,
-    SLOW_METHOD,
-    STALL,
-    START_IN_TIME,
-    STARTUP,
-    S,
-    any_of,
-    frame,
-)
+from tests.building.anything import any_of
+from tests.building.issues import FINDING, SLOW_METHOD, START_IN_TIME, STARTUP
+from tests.building.stalls import BEGAN, HOSTILE, MS, STALL, S, frame
 from tests.ui.conftest import client_of, let_in
 from tests.ui.test_http import checked
 
@@ -33,9 +23,7 @@ from loopcanary.ui.pages.methods import ROWS as METHODS
 from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.startups import ROWS as STARTS
 from loopcanary.ui.pages.startups import startup_page
-from loopcanary.ui.pages.traced.functions import by_function
-from loopcanary.ui.pages.traced.merging import merged, merged_work
-from loopcanary.ui.pages.traced.trees import Branch, tree_of
+from loopcanary.ui.pages.trees import Branch, by_function, merged, merged_work, tree_of
 from loopcanary.ui.sources import as_one
 
 

@@ -7,16 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.store.samples import (
-    BEGAN,
-    ISSUES,
-    KILLED,
-    SESSION,
-    STALL,
-    START_IN_TIME,
-    TRACES,
-    hostile_stall,
-)
+from tests.building.issues import ISSUES, START_IN_TIME, TRACES
+from tests.building.stalls import BEGAN, KILLED, SESSION, STALL, hostile_stall
 
 from loopcanary.model import Cause, Surroundings
 from loopcanary.wire import to_wire

@@ -5,7 +5,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import BEGAN, ISSUES, JANK, KILLED, SESSION, STALL, any_of
+from tests.building.anything import any_of
+from tests.building.issues import ISSUES, JANK
+from tests.building.stalls import BEGAN, KILLED, SESSION, STALL
 
 from loopcanary.model import (
     IdleLag,
@@ -18,7 +20,8 @@ from loopcanary.model import (
     Stall,
     Startup,
 )
-from loopcanary.wire import WireError, from_wire, issue_from_wire, time_from_text, time_to_text, to_wire
+from loopcanary.protocols.kinds import issue_from_wire
+from loopcanary.wire import WireError, from_wire, time_from_text, time_to_text, to_wire
 
 
 @given(any_of(Stall))
@@ -179,7 +182,7 @@ def test_numbers_that_no_float_holds_are_refused() -> None:
 
 
 def test_an_issue_is_read_by_its_kind() -> None:
-    with pytest.raises(WireError, match=r"issue\.kind: 'magic' cannot be read: its plugin is not installed"):
+    with pytest.raises(WireError, match=r"issue\.kind: 'magic' cannot be read: no installed plugin reads it"):
         issue_from_wire({**to_wire(JANK), "kind": "magic"})
     assert [type(issue_from_wire(to_wire(issue))) for issue in ISSUES] == [type(issue) for issue in ISSUES]
 

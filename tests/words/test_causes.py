@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.store.samples import GETS, frame, stall
+from tests.building.stalls import GETS, frame, stall
 
 import loopcanary.ui
 from loopcanary.model import Cause
@@ -20,7 +20,7 @@ def test_a_cause_has_words_a_colour_and_a_place_in_the_docs(cause: Cause, tree: 
     assert cause_words(cause)
     has_colour = f".c-{cause.value} " in STYLE.read_text("utf-8")
     assert has_colour or cause is Cause.UNKNOWN  # the colour of all others
-    for page in ("docs/glossary.md", "docs/internals/diagnosis.md"):
+    for page in ("docs/reference/glossary.md", "docs/internals/diagnosis.md"):
         assert f"| {cause.value} |" in (tree / page).read_text("utf-8"), page
 
 

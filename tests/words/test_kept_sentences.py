@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.building.issues import JANK
+from tests.building.stalls import SESSION, STALL
 from tests.bundles.samples import bundled, taken
-from tests.store.samples import JANK, SESSION, STALL
 
 from loopcanary.model.search import IssueQuery
 from loopcanary.store import Retention, Store

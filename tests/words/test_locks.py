@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from loopcanary.kinds.deadlock import DeadlockKind
 from loopcanary.model.issues.locks import Deadlock, TaskWait
-from loopcanary.words.locks import deadlock_words, of_deadlock
 
 
 def lost(*names: str) -> Deadlock:
@@ -21,8 +21,8 @@ def lost(*names: str) -> Deadlock:
     ],
 )
 def test_what_nothing_can_reach_is_no_circle(issue, words):
-    assert deadlock_words(issue) == words
-    assert list(of_deadlock(issue)) == [
+    assert DeadlockKind().title(issue) == words
+    assert list(DeadlockKind().evidence(issue)) == [
         *(f"{wait.task} waits for {wait.waits_for}" for wait in issue.cycle),
         "No task, timer, callback, thread or module that goes on can reach it",
         "1 other task can go on only when one of these does",
@@ -40,7 +40,7 @@ def test_what_nothing_can_reach_is_no_circle(issue, words):
 def test_threads_in_a_circle_are_called_so(threads, words):
     waits = (TaskWait(task=one, waits_for="it", is_thread=one in threads) for one in ("pay", "loads"))
     issue = Deadlock(began_wall_ns=0, duration_ns=0, cycle=tuple(waits))
-    assert deadlock_words(issue) == words
-    assert list(of_deadlock(issue)) == [
+    assert DeadlockKind().title(issue) == words
+    assert list(DeadlockKind().evidence(issue)) == [
         f"{'the thread ' if one in threads else ''}{one} waits for it" for one in ("pay", "loads")
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.samples import stall
+from tests.building.stalls import stall
 
 from loopcanary.model import Cause, Holder, LockProof
 from loopcanary.words.waiting import held_words, holder_label, holder_words, lock_words, second_cause_words
@@ -56,11 +56,10 @@ def test_a_wait_whose_holder_is_not_known(lock, said):
     ("cause", "share", "second", "second_share", "said"),
     [
         (Cause.LOCK, 0.7, Cause.DISK_IO, 0.3, "30 % disk-io"),
-        (Cause.NATIVE_CPU, 0.23, Cause.HOST, 0.77, "23 % of it; 77 % host, which code cannot change"),
         (Cause.NATIVE_CPU, 0.33, Cause.GC, 0.59, "33 % of it; 59 % gc, which this set off"),
         (Cause.BURST, 0.6, Cause.CPU, 0.9, "90 % cpu"),
     ],
-    ids=["the larger leads", "the host", "garbage collection", "what a burst consists of"],
+    ids=["the larger leads", "garbage collection", "what a burst consists of"],
 )
 def test_a_smaller_share_that_leads_says_why(cause, share, second, second_share, said):
     one = stall(cause=cause, cause_share=share, second_cause=second, second_share=second_share)

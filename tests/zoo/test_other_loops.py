@@ -8,11 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 from tests.zoo.judging import assert_told_as_it_is
-from zoo import catalogue, here, loops, others, page, results, trial, watchers
+from zoo import catalogue, here, loops, page, results, trial, watchers
 from zoo.loops import Loop
 from zoo.loops.steps import CallbackHost, Pause
 from zoo.scoring import Score
-from zoo.totals import COLUMNS
 
 KINDS = catalogue.read_all()
 ABOUT = {
@@ -182,27 +181,12 @@ def test_the_page_without_other_loops_is_as_it_was(tmp_path):
     assert "Other loops" not in path.read_text()
 
 
-def test_the_summary_has_a_line_of_them(tmp_path):
-    path = tmp_path / "README.md"
-    path.write_text(f"{page.SUMMARY_BEGIN}\n{page.SUMMARY_END}\n")
-    page.write_summary(path, TRIALS, ABOUT)
-    assert (
-        "On other loops (trio, GLib by PyGObject) loopcanary has: detected 100% of 3, line 100% of 3, "
-        "cause 100% of 3, false alarms 0 in 1.\n"
-    ) in path.read_text()
-    assert list(others.sentence([played(loop="asyncio")], "loopcanary")) == []
-
-
 def test_results_of_two_machines_are_added():
     mine, theirs = ([played(), played("regex")], ABOUT | {"loops": {}}), ([played(truth_ms=1.0)], ABOUT)
     trials, about = results.added(mine, theirs)
     assert trials == [played("regex"), played(truth_ms=1.0)]
     assert about == ABOUT
     assert results.added(([], {}), theirs) == theirs
-
-
-def test_figures_have_the_columns_that_the_summary_says():
-    assert set(others.SAID) <= {column.title for column in COLUMNS}
 
 
 # ---- played -----------------------------------------------------------------------------------------

@@ -101,15 +101,6 @@ def test_the_page_keeps_what_is_around_the_figures(tmp_path):
     assert "| loopsentry: not installed |" in text
 
 
-def test_the_summary_has_the_totals_only(tmp_path):
-    path = tmp_path / "README.md"
-    path.write_text(f"Before\n{page.SUMMARY_BEGIN}\n{page.SUMMARY_END}\nafter\n")
-    page.write_summary(path, [trial()], ABOUT)
-    text = path.read_text()
-    assert "| loopcanary 0.1.0 | 100% of 1 | 100% of 1 | 100% of 1 | - | - | - |" in text
-    assert text.endswith(f"{page.SUMMARY_END}\nafter\n")
-
-
 def test_a_page_without_marks_is_left_alone(tmp_path):
     path = tmp_path / "other.md"
     path.write_text("text")

@@ -59,7 +59,7 @@ def _totals(sums: Sums) -> list[str]:
         "",
         *lines,
         f"false alarms: {sums.false_alarms} in {sums.controls} controls (goal: {FALSE_ALARMS_MAX})",
-        f"not counted: {sums.unseen}, which docs/locks.md says are not found",
+        f"not counted: {sums.unseen}, which docs/how-to/locks.md says are not found",
         f"CPython {sys.version.split()[0]}: {'all goals are met' if sums.met else 'not all goals are met'}",
     ]
 

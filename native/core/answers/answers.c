@@ -6,9 +6,9 @@
 
 #include "core/clock/clock.h"
 
-#define TCP_INFO_OPTION 11                 /* TCP_INFO: netinet/tcp.h and linux/tcp.h cannot be had together */
-#define LAST_DATA_RECV 52u                 /* offset of tcpi_last_data_recv in struct tcp_info, which only grows at its end */
-#define COOKIE_OPTION 57                   /* SO_COOKIE, Linux 4.12 */
+#define TCP_INFO_OPTION 11 /* TCP_INFO: netinet/tcp.h and linux/tcp.h cannot be had together */
+#define LAST_DATA_RECV 52u /* offset of tcpi_last_data_recv in struct tcp_info, which only grows at its end */
+#define COOKIE_OPTION 57   /* SO_COOKIE, Linux 4.12 */
 #define AGE_MAX_NS UINT64_C(3600000000000) /* longer: it was never answered */
 #define PARTS 16u
 #define PART_BITS 4u
@@ -201,8 +201,9 @@ bool lc_answers_sent(int fd, uint64_t sent_ns, lc_answer *answer)
         .word = GET(request->word),
         .fd = fd,
     };
-    return answer->taken_ns != 0 && answer->sent_ns >= answer->taken_ns && answer->taken_ns >= answer->arrived_ns &&
-           answer->sent_ns - answer->arrived_ns < AGE_MAX_NS && cookie_of(fd) == GET(request->cookie);
+    return answer->taken_ns != 0 && answer->sent_ns >= answer->taken_ns &&
+           answer->taken_ns >= answer->arrived_ns && answer->sent_ns - answer->arrived_ns < AGE_MAX_NS &&
+           cookie_of(fd) == GET(request->cookie);
 }
 
 /* ---- figures ----------------------------------------------------------------------------- */

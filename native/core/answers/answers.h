@@ -1,13 +1,15 @@
-/* Request latency: from the arrival of a request's bytes to the first byte that is sent back, and how long of that the bytes
- * waited until the program took them. Pure bookkeeping; probes/answers/hook.c reports the calls.
+/* Request latency: from the arrival of a request's bytes to the first byte that is sent back, and how long of
+ * that the bytes waited until the program took them. Pure bookkeeping; probes/answers/hook.c reports the
+ * calls.
  *
- * Requests of HTTP/1 are timed: their first bytes differ from all else, clients never receive such bytes, and the next byte back
- * is the answer's. Other connections cost a look at four bytes and one word.
- * Every LC_ANSWERS_ONE_OF-th request is timed. By count: by time it would miss requests that come in a crowd, as they
- * do after the loop was blocked. Bytes that come before the answer move the arrival on: an answer waits for the last
- * part. Another request (pipelining) is no part of the one before.
+ * Requests of HTTP/1 are timed: their first bytes differ from all else, clients never receive such bytes, and
+ * the next byte back is the answer's. Other connections cost a look at four bytes and one word. Every
+ * LC_ANSWERS_ONE_OF-th request is timed. By count: by time it would miss requests that come in a crowd, as
+ * they do after the loop was blocked. Bytes that come before the answer move the arrival on: an answer waits
+ * for the last part. Another request (pipelining) is no part of the one before.
  *
- * All functions: any thread, any state of the GIL, signal-safe; no lock, no allocation, no Python. errno is kept.
+ * All functions: any thread, any state of the GIL, signal-safe; no lock, no allocation, no Python. errno is
+ * kept.
  */
 #ifndef LOOPCANARY_ANSWERS_H
 #define LOOPCANARY_ANSWERS_H
@@ -21,8 +23,8 @@
 
 #define LC_ANSWERS_ONE_OF 16u
 #define LC_ANSWERS_CONNECTIONS 4096u /* descriptors from here on are not timed */
-#define LC_ANSWERS_ROWS 33u          /* row 0: threads without a loop, or without a row that is left, together */
-#define LC_ANSWERS_BUCKETS 1024u     /* model/histogram.py: sixteen to each power of two */
+#define LC_ANSWERS_ROWS 33u      /* row 0: threads without a loop, or without a row that is left, together */
+#define LC_ANSWERS_BUCKETS 1024u /* model/figures.py: sixteen to each power of two */
 #define LC_ANSWERS_NAME 120u
 
 /* A request whose answer has been sent. Times of CLOCK_MONOTONIC. */
@@ -46,17 +48,19 @@ typedef struct {
 
 extern lc_answer_row lc_answer_rows[LC_ANSWERS_ROWS];
 
-/* Forgets what was timed; requests are, from here on. */
+/* Forgets earlier times, and times requests from here on. */
 void lc_answers_begin(void);
-/* No more are; what was timed can be read. */
+/* Times no more requests; earlier times can still be read. */
 void lc_answers_end(void);
 
 /* For servers of which more is known than their calls (probes/answers/hook.h).
- * Of the request that was timed last, on the calling thread: 1 more than its connection; 0: it has been asked for. */
+ * Of the request that was timed last, on the calling thread: 1 more than its connection; 0: it has been
+ * asked for. */
 extern _Thread_local int lc_answers_fresh __attribute__((tls_model("initial-exec")));
 /* The handling of the connection's request begins: only here its waiting ends. */
 void lc_answers_handled(int fd);
-/* What the answer to the connection's request is called, which is about to be sent. Copied; lost where many are under way. */
+/* What the answer to the connection's request is called, which is about to be sent. Copied; lost where
+ * many are under way. */
 void lc_answers_name(int fd, const char *name);
 /* What it was called, copied to `name`. */
 bool lc_answers_named(const lc_answer *answer, char *name, size_t room);
@@ -76,7 +80,7 @@ void lc_answers_name_worst(lc_answer_row *row, const char *name);
 /* The request's method, as scenes have it. */
 const char *lc_answers_method(const lc_answer *answer);
 
-/* model/histogram.py, bucket_of. */
+/* model/figures.py, bucket_of. */
 uint32_t lc_answers_bucket(uint64_t ns);
 
 /* ---- what is asked of every call --------------------------------------------------------- */
@@ -95,8 +99,9 @@ extern lc_answer_request lc_answer_requests[LC_ANSWERS_CONNECTIONS];
 void lc_answers_begun(int fd, uint32_t word);
 void lc_answers_more(int fd, uint32_t word);
 
-#define LC_ANSWERS_WORD(a, b, c, d)                                                                               \
-    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24) /* little-endian hosts only */
+/* Little-endian hosts only. */
+#define LC_ANSWERS_WORD(a, b, c, d)                                                                          \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
 static inline bool lc_answers_is_method(uint32_t word)
 {

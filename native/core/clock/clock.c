@@ -38,8 +38,8 @@ lc_clock_kind lc_clock_choose(void)
 {
     lc_clock_left = (lc_clock_stand_in){{0, 0}, 0};
 #if defined(__x86_64__)
-    lc_clock_chosen = cpu_counter_is_invariant() && kernel_trusts_counter() ? LC_CLOCK_TSC
-                                                                            : LC_CLOCK_MONOTONIC;
+    lc_clock_chosen =
+        cpu_counter_is_invariant() && kernel_trusts_counter() ? LC_CLOCK_TSC : LC_CLOCK_MONOTONIC;
 #elif defined(__aarch64__)
     /* Architecturally constant, and readable by programs under Linux. */
     lc_clock_chosen = LC_CLOCK_CNTVCT;

@@ -2,8 +2,9 @@
  *
  * Ticks are the time stamp counter (x86-64, where the CPU says it is invariant and the kernel trusts
  * it as its own clock source), the virtual counter (aarch64), or else nanoseconds. Which one is
- * chosen once, before any other thread looks; a counter that proves to be none is left for nanoseconds in its place
- * and at its rate. Reading ticks is a load and an instruction; no call, no lock; any thread, any context.
+ * chosen once, before any other thread looks; a counter that proves to be none is left for nanoseconds in its
+ * place and at its rate. Reading ticks is a load and an instruction; no call, no lock; any thread, any
+ * context.
  */
 #ifndef LOOPCANARY_CLOCK_H
 #define LOOPCANARY_CLOCK_H
@@ -38,7 +39,8 @@ extern lc_clock_stand_in lc_clock_left;
 /* Chooses and answers the kind of ticks. Not thread-safe; idempotent. */
 lc_clock_kind lc_clock_choose(void);
 
-/* From `now` on ticks are CLOCK_MONOTONIC, told in ticks of this rate: what was begun before goes on. One thread. */
+/* From `now` on ticks are CLOCK_MONOTONIC, told in ticks of this rate: what was begun before goes on. One
+ * thread. */
 void lc_clock_leave_counter(lc_instant now, uint64_t rate_q32);
 
 static inline uint64_t lc_ticks_to_ns(uint64_t ticks, uint64_t rate_q32)
@@ -61,7 +63,8 @@ static inline uint64_t lc_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whether the next reading is one of a counter, by lc_counter_ticks: for code that keeps calls out of its short way. */
+/* Whether the next reading is one of a counter, by lc_counter_ticks: for code that keeps calls out of its
+ * short way. */
 static inline bool lc_counter_is_used(void)
 {
     const lc_clock_kind chosen = atomic_load_explicit(&lc_clock_chosen, memory_order_acquire);

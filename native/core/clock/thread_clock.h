@@ -24,8 +24,8 @@ static inline bool lc_thread_cpu_ns(uint32_t tid, uint64_t *ns)
     return true;
 }
 
-/* Whether the clock shows that a thread ran even if it ran for a system call only. One that goes in steps (of a
- * timer, in a kernel that imitates Linux) proves nothing. Asks about the calling thread, which runs. */
+/* Whether the clock shows that a thread ran even if it ran for a system call only. One that goes in steps
+ * (of a timer, in a kernel that imitates Linux) proves nothing. Asks about the calling thread, which runs. */
 static inline bool lc_thread_clock_is_fine(void)
 {
     enum { LOOKS = 16 };

@@ -12,10 +12,16 @@
 #include "core/host/process_facts.h"
 
 #define PAGE 4096u
+/* Of its addresses: all slots, and a score of lanes. Where there is no room for them the file is not made,
+ * and does not grow. */
+#define MOSTLY_USED (UINT64_C(5) << 19)
 
-static uint64_t up_to(uint64_t bytes, uint64_t multiple) { return (bytes + multiple - 1u) / multiple * multiple; }
+static uint64_t up_to(uint64_t bytes, uint64_t multiple)
+{
+    return (bytes + multiple - 1u) / multiple * multiple;
+}
 
-/* Where everything is; answers the size of the file. */
+/* Lays the sections out; returns the size of the file. */
 static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
 {
     static const struct {
@@ -47,7 +53,7 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
     header->file_bytes = flight->bytes;
     header->pid = (uint64_t)getpid();
     header->parent_pid = (uint64_t)getppid();
-    header->process_start = lc_process_start();
+    header->process_start = lc_process_start(0);
     header->pid_namespace = lc_pid_namespace();
     lc_boot_id(header->boot_id);
     header->clock_kind = lc_clock_chosen;
@@ -66,6 +72,11 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
     memcpy(header->magic, LC_FLIGHT_MAGIC, sizeof header->magic);
 }
 
+static int set_aside(int fd, uint64_t offset, uint64_t bytes)
+{
+    return lc_room_beside(fd) < MOSTLY_USED ? ENOSPC : lc_set_aside(fd, offset, bytes);
+}
+
 static int map_new_file(lc_flight *flight, uint64_t bytes, const lc_section *sections)
 {
     const int fd = flight->file.fd;
@@ -73,9 +84,9 @@ static int map_new_file(lc_flight *flight, uint64_t bytes, const lc_section *sec
         return errno;
     }
     /* With the first lane and slot: a place without room for them is of no use. */
-    int error = lc_set_aside(fd, 0, sections[LC_SECTION_LANES].offset + LC_LANE_BYTES);
-    error = error ? error : lc_set_aside(fd, sections[LC_SECTION_SLOTS].offset, LC_SLOT_BYTES);
-    error = error ? error : lc_set_aside(fd, sections[LC_SECTION_KEEPER].offset, LC_KEEPER_BYTES);
+    int error = set_aside(fd, 0, sections[LC_SECTION_LANES].offset + LC_LANE_BYTES);
+    error = error ? error : set_aside(fd, sections[LC_SECTION_SLOTS].offset, LC_SLOT_BYTES);
+    error = error ? error : set_aside(fd, sections[LC_SECTION_KEEPER].offset, LC_KEEPER_BYTES);
     if (error) {
         return error;
     }
@@ -123,11 +134,20 @@ int lc_flight_create(lc_flight *flight, const char *path)
     return 0;
 }
 
-void lc_flight_say_ended(lc_flight *flight, bool ended)
+void lc_flight_say(lc_flight *flight, lc_process_state state)
 {
     lc_header *header = flight->header;
-    atomic_store_explicit(&header->ended_ns, ended ? lc_now_ns() : 0u, memory_order_relaxed);
-    atomic_store_explicit(&header->state, ended ? LC_PROCESS_ENDED : LC_PROCESS_RUNNING, memory_order_release);
+    atomic_store_explicit(&header->ended_ns, state == LC_PROCESS_RUNNING ? 0u : lc_now_ns(),
+                          memory_order_relaxed);
+    atomic_store_explicit(&header->state, state, memory_order_release);
+}
+
+void lc_flight_leave(lc_flight *flight)
+{
+    if (flight->base != NULL) {
+        lc_let_go_of_pages(flight->base, flight->bytes);
+        lc_kept_file_close(&flight->file);
+    }
 }
 
 void lc_flight_close(lc_flight *flight, bool ended)
@@ -136,11 +156,10 @@ void lc_flight_close(lc_flight *flight, bool ended)
         return;
     }
     if (ended) {
-        lc_flight_say_ended(flight, true);
+        lc_flight_say(flight, LC_PROCESS_ENDED);
     }
     if (flight->is_stored_to) {
-        mmap(flight->base, flight->bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+        lc_let_go_of_pages(flight->base, flight->bytes);
     } else {
         munmap(flight->base, flight->bytes);
     }
@@ -167,15 +186,15 @@ void *lc_flight_at(const lc_flight *flight, int section, uint64_t index)
     return flight->base + s->offset + index * s->stride;
 }
 
-/* Where the program has closed the descriptor (or the drain, which only reads, has got its number for the same file): by
- * path, and for this once, since any thread may come here. */
+/* Where the program has closed the descriptor (or the drain, which only reads, has got its number for the
+ * same file): by path, and for this once, since any thread may come here. */
 static bool set_aside_later(const lc_flight *flight, uint64_t offset, uint64_t bytes)
 {
     lc_kept_file again;
-    int error = lc_kept_file_is_ours(&flight->file) ? lc_set_aside(flight->file.fd, offset, bytes) : EBADF;
+    int error = lc_kept_file_is_ours(&flight->file) ? set_aside(flight->file.fd, offset, bytes) : EBADF;
     if (error == EBADF && lc_kept_file_take(&again, open_file(flight->path, 0))) {
         const bool is_same = again.device == flight->file.device && again.inode == flight->file.inode;
-        error = is_same ? lc_set_aside(again.fd, offset, bytes) : EBADF;
+        error = is_same ? set_aside(again.fd, offset, bytes) : EBADF;
         lc_kept_file_close(&again);
     }
     return error == 0;

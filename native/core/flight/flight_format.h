@@ -8,8 +8,8 @@
  * Who writes what:
  *   header    the engine at creation; the watchdog afterwards (rate, heartbeat)
  *   facts     the engine, under the GIL, while no reader can see a half-written text (length last)
- *   lane      its program thread (the "hot" and "ended" parts), the engine (the "name" part), the watchdog (the
- *             words that say so)
+ *   lane      its program thread (the "hot" and "ended" parts), the engine (the "name" part), the watchdog
+ *             (the words that say so)
  *   gc ring   the thread that collects, under the GIL
  *   slots     the watchdog; the process's own drain only moves ENDED to FREE
  *   counters  anyone, relaxed
@@ -53,11 +53,12 @@ enum {
 
 /* ---- header ----------------------------------------------------------------------------- */
 
-typedef enum { LC_PROCESS_RUNNING = 1, LC_PROCESS_ENDED = 2 } lc_process_state;
+typedef enum { LC_PROCESS_RUNNING = 1, LC_PROCESS_ENDED = 2, LC_PROCESS_EXITED = 3 } lc_process_state;
 
 typedef enum { LC_CLOCK_MONOTONIC = 0, LC_CLOCK_TSC = 1, LC_CLOCK_CNTVCT = 2 } lc_clock_kind;
 
-typedef enum { LC_TAKES_DRAIN = 0, LC_TAKES_KEEPER = 1, LC_TAKES_PROGRAM = 2, LC_TAKES_LATER = 3 } lc_taker; /* TakenBy of flight/format.py */
+/* TakenBy of flight/format.py */
+typedef enum { LC_TAKES_DRAIN = 0, LC_TAKES_KEEPER = 1 } lc_taker;
 
 #define LC_HEADER_BYTES 4096u
 
@@ -78,9 +79,10 @@ typedef struct {
     uint64_t anchor_monotonic_ns;
     int64_t anchor_wall_ns; /* since 1970 */
     uint64_t anchor_ticks;
-    /* ns = anchor_monotonic_ns + (ticks - anchor_ticks) * tick_ns_q32 / 2^32; the watchdog refines the rate. */
+    /* ns = anchor_monotonic_ns + (ticks - anchor_ticks) * tick_ns_q32 / 2^32; the watchdog refines the
+     * rate. */
     lc_word tick_ns_q32;
-    uint64_t clock_kind; /* lc_clock_kind */
+    uint64_t clock_kind;  /* lc_clock_kind */
     lc_word heartbeat_ns; /* when the watchdog last looked; it does not look while parked */
     lc_word parked;       /* 1 while the watchdog sleeps without a deadline: all lanes are idle */
     /* Garbage collection now: odd while one runs. */
@@ -103,6 +105,7 @@ _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
 
 /* ---- counters: what the native side did, and what it dropped, by reason ---------------------- */
 
+/* clang-format off */
 #define LC_COUNTER_LIST(X)      \
     X(watchdog_wakeups)         \
     X(watchdog_late)            \
@@ -128,6 +131,7 @@ _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
     X(stalls_suppressed_storm)  \
     X(keepers_started) X(keepers_refused) \
     X(texts_written) X(texts_dropped)
+/* clang-format on */
 
 typedef enum {
 #define LC_COUNTER_ENUM(name) LC_COUNTER_##name,
@@ -162,34 +166,56 @@ _Static_assert(sizeof(lc_gc_entry) == 64, "one cache line");
 #define LC_LANE_BYTES 24576u
 #define LC_ENDED_COUNT 16u
 #define LC_NAME_BYTES 64u
-#define LC_HISTOGRAM_SUB_BITS 4u   /* 16 buckets an octave: at most 6.25 % wide */
-#define LC_HISTOGRAM_MIN_BITS 10u  /* first octave starts at 1.024 us; all below is bucket 0 */
-#define LC_HISTOGRAM_OCTAVES 30u   /* last octave ends at 2^40 ns = 18 min; all above is the last bucket */
+#define LC_HISTOGRAM_SUB_BITS 4u  /* 16 buckets an octave: at most 6.25 % wide */
+#define LC_HISTOGRAM_MIN_BITS 10u /* first octave starts at 1.024 us; all below is bucket 0 */
+#define LC_HISTOGRAM_OCTAVES 30u  /* last octave ends at 2^40 ns = 18 min; all above is the last bucket */
 #define LC_HISTOGRAM_BUCKETS (1u + (LC_HISTOGRAM_OCTAVES << LC_HISTOGRAM_SUB_BITS))
 
-typedef enum { LC_ENDED_CALLBACK = 1, LC_ENDED_TURN = 2, LC_ENDED_FAULT = 3 /* a slot's: in no turn, of no lane */ } lc_ended_kind;
+static inline uint32_t lc_histogram_bucket(uint64_t ns)
+{
+    if (ns < (UINT64_C(1) << LC_HISTOGRAM_MIN_BITS)) {
+        return 0;
+    }
+    const uint32_t octave = 63u - (uint32_t)__builtin_clzll(ns) - LC_HISTOGRAM_MIN_BITS;
+    if (octave >= LC_HISTOGRAM_OCTAVES) {
+        return LC_HISTOGRAM_BUCKETS - 1u;
+    }
+    const uint32_t sub = (uint32_t)(ns >> (octave + LC_HISTOGRAM_MIN_BITS - LC_HISTOGRAM_SUB_BITS)) &
+                         ((1u << LC_HISTOGRAM_SUB_BITS) - 1u);
+    return 1u + (octave << LC_HISTOGRAM_SUB_BITS) + sub;
+}
+
+typedef enum {
+    LC_ENDED_CALLBACK = 1,
+    LC_ENDED_TURN = 2,
+    /* A slot's, of no lane: a thread in no turn that caused a fault; the main one, where the program does
+     * not start, or does not end. */
+    LC_ENDED_FAULT = 3,
+    LC_ENDED_BOOT = 4,
+    LC_ENDED_EXIT = 5
+} lc_ended_kind;
 
 /* One stall as its own thread saw it end: exact, and there even if the watchdog never ran. */
 typedef struct {
     lc_word sequence; /* 1-based, written last */
-    lc_word kind;    /* lc_ended_kind */
-    lc_word epoch;   /* of the callback; for a turn, of its longest callback (0 none) */
+    lc_word kind;     /* lc_ended_kind */
+    lc_word epoch;    /* of the callback; for a turn, of its longest callback (0 none) */
     lc_word turn_epoch;
-    lc_word begin; /* ticks */
-    lc_word end;   /* ticks */
-    lc_word turn_begin;
-    lc_word turn_callbacks; /* callbacks of the turn so far */
+    lc_word begin;               /* ticks */
+    lc_word end;                 /* ticks */
+    lc_word turn_begin;          /* or the end of a callback of the turn that was judged alone before */
+    lc_word turn_callbacks;      /* callbacks since then */
     lc_word turn_callback_ticks; /* their sum */
-    lc_word longest_ticks; /* the longest of them */
-    lc_word cpu_ns;  /* CPU time of the thread at the end (CLOCK_THREAD_CPUTIME_ID), 0 unknown */
+    lc_word longest_ticks;       /* the longest of them */
+    lc_word cpu_ns;              /* CPU time of the thread at the end (CLOCK_THREAD_CPUTIME_ID), 0 unknown */
     lc_word queue_ticks; /* how late the callback began: after its due time, or after its turn began */
     lc_word reserved[4];
 } lc_ended;
 
 _Static_assert(sizeof(lc_ended) == 128, "two cache lines");
 
-/* Callbacks of one kind within a turn, that were scheduled at one place. `key` and `owner` are addresses in the process, which name the kind to
- * lc_frame_source.kind_name; they mean nothing outside of it. */
+/* Callbacks of one kind within a turn, that were scheduled at one place. `key` and `owner` are addresses
+ * in the process, which name the kind to lc_frame_source.kind_name; they mean nothing outside of it. */
 #define LC_TALLY_COUNT 32u
 
 typedef struct {
@@ -203,26 +229,26 @@ typedef struct {
 
 _Static_assert(sizeof(lc_tally_entry) == 48, "six words");
 
-/* A callback or turn that was long, though perhaps no stall, as its own thread saw it end; in a ring behind the lane, from
- * LC_LONG_WORK_OFFSET on. The sums say what the lane had done before it began, so that what lies between two entries
- * need not be recorded: it is their difference. */
+/* A callback or turn that was long, though perhaps no stall, as its own thread saw it end; in a ring
+ * behind the lane, from LC_LONG_WORK_OFFSET on. The sums say what the lane had done before it began, so
+ * that what lies between two entries need not be recorded: it is their difference. */
 #define LC_LONG_WORK_COUNT 64u
 #define LC_LONG_WORK_OFFSET 8192u /* from the lane's start */
 #define LC_LONG_NAME_BYTES 120u
 #define LC_LONG_TASK_BYTES 48u
 
 typedef struct {
-    lc_word sequence; /* 1-based, written last; entry i holds sequences i+1, i+1+count, ... */
-    lc_word kind;     /* lc_ended_kind */
-    lc_word epoch;    /* of the callback; of a turn its turn_epoch */
-    lc_word begin;    /* ticks */
-    lc_word end;      /* ticks */
+    lc_word sequence;  /* 1-based, written last; entry i holds sequences i+1, i+1+count, ... */
+    lc_word kind;      /* lc_ended_kind */
+    lc_word epoch;     /* of the callback; of a turn its turn_epoch */
+    lc_word begin;     /* ticks */
+    lc_word end;       /* ticks */
     lc_word callbacks; /* of a turn: how many, and the longest; of a callback: 1, and itself */
     lc_word longest_ticks;
     lc_word turns_before;
     lc_word busy_ticks_before;
     lc_word callbacks_before;
-    lc_word limit; /* ticks; what was longer was recorded */
+    lc_word limit;                 /* ticks; what was longer was recorded */
     char name[LC_LONG_NAME_BYTES]; /* of a callback, as a slot's; NUL-padded UTF-8, cut at the end */
     char task[LC_LONG_TASK_BYTES];
 } lc_long_work;
@@ -240,7 +266,7 @@ typedef struct {
      * an odd turn_epoch: the loop is in a turn, that is, between two waits. */
     _Alignas(64) lc_word epoch;
     lc_word begin;      /* ticks; of the running callback */
-    lc_word work;       /* address of the running handle or event, 0 none; see lc_work_reader */
+    lc_word work;       /* address of the running handle or event, 0 none; see lc_frame_source */
     lc_word turn_epoch; /* odd inside a turn */
     lc_word turn_begin; /* ticks */
     lc_word turn_callbacks;
@@ -249,54 +275,55 @@ typedef struct {
 
     /* Warm: stored by the program thread, rarely or once a turn. */
     lc_word turn_longest_epoch;
-    lc_word turn_stalled;  /* 1: a callback of this turn has its own stall record */
-    lc_word scene;         /* address of the scene's name (a str kept alive by the engine), 0 none */
-    lc_word allowance;     /* ticks that `expect` grants... */
-    lc_word allowance_epoch; /* ...to the callback of this epoch */
-    lc_word queue_ticks;   /* how late the running callback began */
+    lc_word turn_rest; /* ticks; end of the turn's last callback that was judged alone, 0 none. The words of
+                        * the turn's callbacks are of those since then */
+    lc_word scene;     /* address of the scene's name (a str kept alive by the engine), 0 none */
+    lc_word allowance; /* ticks that `expect` grants... */
+    lc_word allowance_epoch;      /* ...to the callback of this epoch */
+    lc_word queue_ticks;          /* how late the running callback began */
     lc_word turn_callback_ticks2; /* sum of the squares of the turn's callbacks, ticks^2 */
-    lc_word tally;         /* the watchdog's wish: turn_epoch of the turn whose callbacks shall be tallied */
+    lc_word tally; /* the watchdog's wish: turn_epoch of the turn whose callbacks shall be tallied */
 
     /* Totals: stored by the program thread once a turn. */
     lc_word turns;
     lc_word callbacks;
-    lc_word busy_ticks;       /* sum of turn durations */
-    lc_word busy_ns2_high;    /* sum of squared turn durations, ns^2, 128 bits */
+    lc_word busy_ticks;    /* sum of turn durations */
+    lc_word busy_ns2_high; /* sum of squared turn durations, ns^2, 128 bits */
     lc_word busy_ns2_low;
-    lc_word longest_turn;     /* ticks */
+    lc_word longest_turn; /* ticks */
     lc_word queue_ticks_total;
     lc_word queue_ticks_max;
-    lc_word callback_ticks;        /* sum of callbacks */
-    lc_word callback_ticks2_high;  /* sum of their squares, ticks^2, 128 bits */
+    lc_word callback_ticks;       /* sum of callbacks */
+    lc_word callback_ticks2_high; /* sum of their squares, ticks^2, 128 bits */
     lc_word callback_ticks2_low;
-    lc_word slices_congested;      /* see lc_congested_slices */
-    lc_word stalls;                /* stalls that this owner of the lane has recorded in `ended` */
-    lc_word stalled_ticks;         /* their sum */
-    lc_word gc_ns;                 /* in collections on this thread */
-    lc_word long_count;            /* entries ever written to the ring of long work by this owner of the lane */
+    lc_word slices_congested; /* see lc_congested_slices */
+    lc_word stalls;           /* stalls that this owner of the lane has recorded in `ended` */
+    lc_word stalled_ticks;    /* their sum */
+    lc_word gc_ns;            /* in collections on this thread */
+    lc_word long_count;       /* entries ever written to the ring of long work by this owner of the lane */
 
     /* Cold: stored by the engine when the lane is given out. */
-    lc_word state; /* lc_lane_state */
-    lc_word tid;   /* native thread id */
+    lc_word state;        /* lc_lane_state */
+    lc_word tid;          /* native thread id */
     lc_word thread_state; /* address of the PyThreadState */
     lc_word opened_ns;
     lc_word closed_ns;
-    lc_word threshold;    /* ticks; a callback or turn longer than this is a stall */
-    lc_word sample_delay; /* ticks; first sample after this */
-    lc_word generation;   /* how often the lane was given out */
+    lc_word threshold;                 /* ticks; a callback or turn longer than this is a stall */
+    lc_word sample_delay;              /* ticks; first sample after this */
+    lc_word generation;                /* how often the lane was given out */
     char loop_kind[LC_NAME_BYTES / 2]; /* "asyncio", "uvloop", "thread", ...; NUL-padded UTF-8 */
     char thread_name[LC_NAME_BYTES];   /* NUL-padded UTF-8 */
     lc_word ended_seen;                /* records of `ended` that the watchdog has dealt with */
     lc_word ended_count;               /* stalls ever written to `ended` */
     lc_word abandoned;                 /* epoch of a callback whose end was told on another thread, 0 none */
-    /* Of the thread since its start (schedstat): when the lane was opened, and last; 0 unknown. The last ones are
-     * stored by the watchdog, and by the thread itself when it closes the lane. */
+    /* Of the thread since its start (schedstat): when the lane was opened, and last; 0 unknown. The last
+     * ones are stored by the watchdog, and by the thread itself when it closes the lane. */
     lc_word on_cpu_begin_ns;
     lc_word run_queue_begin_ns;
     lc_word on_cpu_ns;
     lc_word run_queue_ns;
     /* Long work; stored by the program thread, the first also by the watchdog. */
-    lc_word long_limit;      /* ticks; what takes longer is recorded; never above the threshold */
+    lc_word long_limit; /* ticks; what takes longer is recorded; never above the threshold */
     lc_word long_limit_least;
     lc_word long_round;      /* ticks; begin of the ring's present round */
     lc_word long_turn;       /* turn_epoch that the next word is of */
@@ -305,7 +332,8 @@ typedef struct {
     lc_ended ended[LC_ENDED_COUNT]; /* ring; consumed by the watchdog */
     lc_word turn_histogram[LC_HISTOGRAM_BUCKETS];
 
-    /* The tally: callbacks of one turn by what they are. Stored by the program thread, while `tally` asks for it. */
+    /* The tally: callbacks of one turn by what they are. Stored by the program thread, while `tally` asks
+     * for it. */
     lc_word tally_turn;    /* turn_epoch of the turn it is of; 0 while it is emptied */
     lc_word tally_from;    /* ticks; begin of the first callback that it counts */
     lc_word tally_dropped; /* callbacks for which there was no entry */
@@ -351,10 +379,10 @@ typedef enum {
 } lc_gil_state;
 
 enum {
-    LC_SAMPLE_WAITS_FOR_GIL = 1u << 0, /* the thread sleeps on the GIL's own condition variable */
-    LC_SAMPLE_GC = 1u << 1,            /* this thread was collecting garbage */
+    LC_SAMPLE_WAITS_FOR_GIL = 1u << 0,  /* the thread sleeps on the GIL's own condition variable */
+    LC_SAMPLE_GC = 1u << 1,             /* this thread was collecting garbage */
     LC_SAMPLE_NO_KERNEL_VIEW = 1u << 2, /* /proc could not be read: kernel fields are meaningless */
-    LC_SAMPLE_CALLS_PYTHON = 1u << 3, /* functions of Python came and went while the stack was read */
+    LC_SAMPLE_CALLS_PYTHON = 1u << 3,   /* functions of Python came and went while the stack was read */
     LC_SAMPLE_IN_CIRCLE = 1u << 4 /* it waits for threads that wait for each other: the slot's `circle` */
 };
 
@@ -366,7 +394,7 @@ enum {
 /* What a thread waits for in a system call. */
 typedef enum {
     LC_TARGET_NONE = 0,
-    LC_TARGET_FILE = 1, /* the text is its path */
+    LC_TARGET_FILE = 1,     /* the text is its path */
     LC_TARGET_SOCKET = 2,   /* host:port of the peer, or path of a unix socket */
     LC_TARGET_PIPE = 3,     /* the kernel's name of it, or the path of a fifo */
     LC_TARGET_TERMINAL = 4, /* path */
@@ -381,13 +409,17 @@ typedef enum {
     LC_LOCK_RECURSIVE = 2, /* _thread.RLock */
     LC_LOCK_MODULE = 3,    /* the import lock of a module, whose name is the target's text */
     LC_LOCK_THREAD = 4,    /* the end of a thread */
-    LC_LOCK_FUTURE = 5,    /* the result of a Future; in a circle only, its `holder` is the thread that it comes from */
-    LC_LOCK_SHARED = 6, LC_LOCK_SHARED_RECURSIVE = 7, LC_LOCK_SHARED_SEMAPHORE = 8 /* Lock, RLock... of multiprocessing */
+    /* the result of a Future; in a circle only, its `holder` is the thread that it comes from */
+    LC_LOCK_FUTURE = 5,
+    /* Lock, RLock... of multiprocessing */
+    LC_LOCK_SHARED = 6,
+    LC_LOCK_SHARED_RECURSIVE = 7,
+    LC_LOCK_SHARED_SEMAPHORE = 8
 } lc_lock_kind;
 
 /* How it is known that the thread `holder_tid` holds it. */
 typedef enum {
-    LC_PROOF_NONE = 0, /* it is not known */
+    LC_PROOF_NONE = 0,  /* it is not known */
     LC_PROOF_OWNER = 1, /* the lock names its owner */
     LC_PROOF_WITH = 2   /* the thread is in a `with` block of this lock */
 } lc_lock_proof;
@@ -413,9 +445,9 @@ typedef struct {
 _Static_assert(sizeof(lc_code_entry) == 24, "three words");
 
 typedef struct {
-    uint32_t code;     /* offset of an lc_code_entry */
-    uint32_t line;     /* 0 unknown */
-    uint32_t end_line; /* 0 unknown */
+    uint32_t code;       /* offset of an lc_code_entry */
+    uint32_t line;       /* 0 unknown */
+    uint32_t end_line;   /* 0 unknown */
     uint16_t column;     /* UTF-8 bytes from 1, 0 unknown */
     uint16_t end_column; /* one past the last, from 1, 0 unknown */
 } lc_frame_entry;
@@ -429,8 +461,8 @@ typedef struct { /* followed by `frames` entries of lc_frame_entry, innermost fi
 } lc_stack_entry;
 
 typedef struct {
-    uint64_t at_ns;  /* monotonic, when the stack was read */
-    uint64_t epoch;  /* callback epoch at that time; odd: inside a callback */
+    uint64_t at_ns;        /* monotonic, when the stack was read */
+    uint64_t epoch;        /* callback epoch at that time; odd: inside a callback */
     uint64_t on_cpu_ns;    /* of the thread, since its start (schedstat) */
     uint64_t run_queue_ns; /* of the thread, since its start (schedstat) */
     uint64_t voluntary_switches;
@@ -440,17 +472,18 @@ typedef struct {
     uint64_t syscall_args[3];
     uint32_t stack;        /* offset of an lc_stack_entry, LC_NO_REF none */
     uint32_t holder_stack; /* of holder_tid's thread, LC_NO_REF none or not read */
-    uint32_t holder_tid;  /* with a lock_kind: of the lock, 0 unknown; else of the GIL */
-    uint8_t gil;          /* lc_gil_state */
-    uint8_t thread_state; /* letter of /proc/TID/stat: R S D T t Z; 0 unknown */
-    uint16_t flags;       /* LC_SAMPLE_* */
-    uint64_t gc_total_ns; /* of the process, since the start */
-    lc_ref target;        /* what it waits for, or the module of LC_LOCK_MODULE */
-    uint32_t target_pid;  /* of the child, 0 none */
-    uint8_t target_kind;  /* lc_target_kind */
-    uint8_t lock_kind;    /* lc_lock_kind */
-    uint8_t lock_proof;   /* lc_lock_proof */
-    uint8_t lock_frame;   /* the frame that took it: its number in holder_stack, the outermost is 1; 0 not known */
+    uint32_t holder_tid;   /* with a lock_kind: of the lock, 0 unknown; else of the GIL */
+    uint8_t gil;           /* lc_gil_state */
+    uint8_t thread_state;  /* letter of /proc/TID/stat: R S D T t Z; 0 unknown */
+    uint16_t flags;        /* LC_SAMPLE_* */
+    uint64_t gc_total_ns;  /* of the process, since the start */
+    lc_ref target;         /* what it waits for, or the module of LC_LOCK_MODULE */
+    uint32_t target_pid;   /* of the child, 0 none */
+    uint8_t target_kind;   /* lc_target_kind */
+    uint8_t lock_kind;     /* lc_lock_kind */
+    uint8_t lock_proof;    /* lc_lock_proof */
+    /* the frame that took it: its number in holder_stack, the outermost is 1; 0 not known */
+    uint8_t lock_frame;
 } lc_sample_entry;
 
 _Static_assert(sizeof(lc_sample_entry) == 128, "two cache lines");
@@ -467,7 +500,7 @@ typedef struct { /* a thread of the process at the time of the hang */
 
 _Static_assert(sizeof(lc_thread_entry) == 24, "three words");
 
-typedef struct { /* in the heap: what a thread that the slot speaks of was called then */
+typedef struct { /* in the heap: the name, at that time, of a thread that the slot refers to */
     uint32_t tid;
     uint32_t before; /* offset of the entry before it, LC_NO_REF none */
     lc_ref name;
@@ -477,42 +510,43 @@ _Static_assert(sizeof(lc_thread_name_entry) == 16, "two words");
 
 typedef struct { /* in the heap: what a thread of a circle waits for */
     uint32_t tid;
-    uint32_t before;     /* offset of the entry of the thread that waits for this one; LC_NO_REF: this is the stalled one */
-    uint32_t holder_tid; /* of the last entry: a thread of this or of an entry before */
-    uint32_t stack;      /* of `tid`, LC_NO_REF none */
-    lc_ref module;       /* of LC_LOCK_MODULE */
+    /* offset of the entry of the thread that waits for this one; LC_NO_REF: this is the stalled one */
+    uint32_t before;
+    uint32_t holder_tid;                       /* of the last entry: a thread of this or of an entry before */
+    uint32_t stack;                            /* of `tid`, LC_NO_REF none */
+    lc_ref module;                             /* of LC_LOCK_MODULE */
     uint8_t lock_kind, lock_proof, lock_frame; /* as a sample's; the frame is one of the holder's */
-    uint8_t has_timeout, reserved[4]; /* 1: the wait ends by itself */
+    uint8_t has_timeout, reserved[4];          /* 1: the wait ends by itself */
 } lc_wait_entry;
 
 _Static_assert(sizeof(lc_wait_entry) == 32, "four words");
 
 enum { /* bits of lc_host_entry.told */
-    LC_HOST_PROCESS_CPU = 1u << 0,
-    LC_HOST_MAJOR_FAULTS = 1u << 1,
-    LC_HOST_SYSTEM = 1u << 2,
-    LC_HOST_THROTTLED = 1u << 3,
-    LC_HOST_PRESSURE_CPU = 1u << 4,
-    LC_HOST_PRESSURE_IO = 1u << 5,
-    LC_HOST_PRESSURE_MEMORY = 1u << 6,
-    LC_HOST_AVAILABLE = 1u << 7,
-    LC_HOST_USED = 1u << 8,
-    LC_HOST_PRIORITY = 1u << 9
+       LC_HOST_PROCESS_CPU = 1u << 0,
+       LC_HOST_MAJOR_FAULTS = 1u << 1,
+       LC_HOST_SYSTEM = 1u << 2,
+       LC_HOST_THROTTLED = 1u << 3,
+       LC_HOST_PRESSURE_CPU = 1u << 4,
+       LC_HOST_PRESSURE_IO = 1u << 5,
+       LC_HOST_PRESSURE_MEMORY = 1u << 6,
+       LC_HOST_AVAILABLE = 1u << 7,
+       LC_HOST_USED = 1u << 8,
+       LC_HOST_PRIORITY = 1u << 9
 };
 
 typedef struct { /* thread, process, container and machine at one moment; sums since their start */
     uint64_t at_ns;
-    uint64_t told; /* LC_HOST_*: which of the following are known */
+    uint64_t told;           /* LC_HOST_*: which of the following are known */
     uint64_t process_cpu_ns; /* all threads */
     uint64_t process_major_faults;
     uint64_t system_busy_ns, system_total_ns; /* all cores; /proc/stat without idle and iowait */
     uint64_t throttled_ns, throttled_periods; /* of the cgroup that has the quota */
-    uint64_t pressure_cpu_ns; /* PSI, `some`; of the cgroup, or else of the machine */
+    uint64_t pressure_cpu_ns;                 /* PSI, `some`; of the cgroup, or else of the machine */
     uint64_t pressure_io_ns, pressure_memory_ns;
-    uint64_t memory_available_bytes; /* of the machine */
-    uint64_t memory_used_bytes;      /* of the cgroup */
-    int32_t nice;                    /* of the stalled thread, as the next two */
-    uint16_t policy, cores;          /* SCHED_*; how many it may run on, 0 not known */
+    uint64_t memory_available_bytes;     /* of the machine */
+    uint64_t memory_used_bytes;          /* of the cgroup */
+    int32_t nice;                        /* of the stalled thread, as the next two */
+    uint16_t policy, cores;              /* SCHED_*; how many it may run on, 0 not known */
     uint64_t system_stolen_ns, reserved; /* of the busy time: the hypervisor ran other machines */
 } lc_host_entry;
 
@@ -535,15 +569,15 @@ typedef struct {
     uint64_t lane;
     uint64_t lane_generation;
     uint64_t tid;
-    lc_word kind;       /* lc_ended_kind; final once ended */
-    lc_word epoch;      /* of the callback it is about, 0 none (yet) */
+    lc_word kind;  /* lc_ended_kind; final once ended */
+    lc_word epoch; /* of the callback it is about, 0 none (yet) */
     lc_word turn_epoch;
-    lc_word begin_ns;   /* monotonic; final once ended */
+    lc_word begin_ns; /* monotonic; final once ended */
     lc_word turn_begin_ns;
-    lc_word end_ns;     /* 0 while it lasts */
+    lc_word end_ns;       /* 0 while it lasts */
     lc_word last_look_ns; /* the watchdog saw it still going on at this time */
     uint64_t threshold_ns;
-    lc_word level;      /* lc_level */
+    lc_word level;       /* lc_level */
     lc_word interval_ns; /* between samples, now */
     lc_word sample_count;
     lc_word samples_dropped_moved; /* the epoch moved while the stack was read */
@@ -561,10 +595,10 @@ typedef struct {
     char loop_kind[LC_NAME_BYTES / 2];
     char thread_name[LC_NAME_BYTES];
     /* Names of the work; zero refs where there is none or it could not be read. */
-    lc_ref callback;  /* qualified name of the callback, or of the task's coroutine */
-    lc_ref task;      /* name of the task */
+    lc_ref callback; /* qualified name of the callback, or of the task's coroutine */
+    lc_ref task;     /* name of the task */
     lc_ref scene;
-    uint64_t work_read_ns; /* when they were read; 0 not yet */
+    uint64_t work_read_ns; /* when these names were read; 0 not yet */
     /* The thread's schedstat at the last look before the stall began; before_at_ns 0: not known. */
     lc_word before_at_ns;
     lc_word before_on_cpu_ns;
@@ -573,10 +607,11 @@ typedef struct {
     lc_word contributor_count;
     lc_word contributors_from_ns; /* the tally counts callbacks that began from then on; 0 there is none */
     lc_word contributors_dropped; /* callbacks for which there was no entry */
-    lc_word waiter_count; /* other threads that waited for the lock that the thread waits for: the most at one look */
+    /* other threads that waited for the lock that the thread waits for: the most at one look */
+    lc_word waiter_count;
     lc_word waiters[LC_SLOT_WAITERS_MAX]; /* thread ids of the first of them */
-    lc_word thread_names; /* offset of the last lc_thread_name_entry, LC_NO_REF none */
-    lc_word circle; /* offset of its last lc_wait_entry, LC_NO_REF none was seen */
+    lc_word thread_names;                 /* offset of the last lc_thread_name_entry, LC_NO_REF none */
+    lc_word circle;                       /* offset of its last lc_wait_entry, LC_NO_REF none was seen */
     char reserved[16];
     lc_thread_entry threads[LC_SLOT_THREADS_MAX];
     lc_host_entry hosts[LC_HOST_MAX];
@@ -588,33 +623,41 @@ typedef struct {
 _Static_assert(offsetof(lc_slot, threads) == 512, "slot facts: half a KiB");
 _Static_assert(offsetof(lc_slot, hosts) == 2048, "hosts start on a line");
 _Static_assert(offsetof(lc_slot, samples) == 5632, "samples start on a line");
-_Static_assert(sizeof(lc_slot) == 5632 + LC_SAMPLE_MAX * sizeof(lc_sample_entry), "the heap follows the samples");
+_Static_assert(sizeof(lc_slot) == 5632 + LC_SAMPLE_MAX * sizeof(lc_sample_entry),
+               "the heap follows the samples");
 _Static_assert(sizeof(lc_slot) < LC_SLOT_BYTES / 2, "half of a slot is heap: stacks, codes, strings");
 
 /* ---- the keeper's page ------------------------------------------------------------------------
  *
- * What a keeper says to the process. To the process it is hostile input: nothing follows from it but what is said here. It
- * begins where a page of any size begins, and nothing comes after it: no other part is in memory that a keeper maps.
+ * What a keeper says to the process. To the process it is hostile input: nothing follows from it but what is
+ * said here. It begins where a page of any size begins, and nothing comes after it: no other part is in
+ * memory that a keeper maps.
  */
 #define LC_KEEPER_BYTES 16384u
 #define LC_KEEPER_ALIGNMENT 65536u /* pages of 64 KiB: the largest of aarch64 */
 #define LC_KEEPER_TEXT_BYTES 8192u
 
 typedef struct {
-    lc_word pid;     /* of the keeper that serves the file, in its own pid namespace; 0 none yet */
-    lc_word beat_ns; /* monotonic; when it last looked */
+    lc_word pid;           /* of the keeper that serves the file, in its own pid namespace; 0 none yet */
+    lc_word beat_ns;       /* monotonic; when it last looked */
     _Atomic uint32_t bell; /* a futex: rung after a text, after `closed`, and by the process itself */
-    _Atomic uint32_t errands; /* how often a command has asked for something: module/keeper/errands.h; no keeper's */
+    /* how often a command has asked for something: module/keeper/errands.h; no keeper's */
+    _Atomic uint32_t errands;
     lc_word closed;      /* 1: the end of the process is stored, and all texts were put */
     lc_word text_number; /* of the text below, from 1; it is put when `text_written` is the number before */
     lc_word text_bytes;
-    /* For each slot the serial of a stall that is stored. The watchdog uses a slot again that has ended and has this serial. */
+    /* For each slot the serial of a stall that is stored. The watchdog uses a slot again that has ended
+     * and has this serial. */
     lc_word taken[LC_SLOT_COUNT];
-    char room[LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES - (6u + LC_SLOT_COUNT) * sizeof(lc_word)];
+    /* For each slot the serial of a hang that was judged while it lasts, by a keeper or by the program:
+     * the watchdog says nothing of it. */
+    lc_word told[LC_SLOT_COUNT];
+    char room[LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES - (6u + 2u * LC_SLOT_COUNT) * sizeof(lc_word)];
     char text[LC_KEEPER_TEXT_BYTES]; /* whole lines, for the program's stderr */
 } lc_keeper;
 
 _Static_assert(sizeof(lc_keeper) == LC_KEEPER_BYTES, "the keeper's page fills its section");
-_Static_assert(offsetof(lc_keeper, text) == LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES, "the text is its last part");
+_Static_assert(offsetof(lc_keeper, text) == LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES,
+               "the text is its last part");
 
 #endif

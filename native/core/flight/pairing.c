@@ -46,7 +46,8 @@ void lc_flight_begin_clocks(lc_flight *flight)
     flight->slept_ns = slept_ns();
 }
 
-/* Whether the ticks went otherwise than their rate says. CLOCK_MONOTONIC itself is slewed by half a per mille. */
+/* Whether the ticks went otherwise than their rate says. CLOCK_MONOTONIC itself is slewed by half a per
+ * mille. */
 static bool has_stepped(const lc_flight *flight, lc_instant now)
 {
     const lc_instant from = flight->refined;
@@ -67,7 +68,8 @@ static void remember_step(lc_flight *flight, lc_instant now)
     if (flight->step_count == LC_CLOCK_STEPS) {
         memmove(flight->steps, flight->steps + 1, --flight->step_count * sizeof *flight->steps);
     }
-    flight->steps[flight->step_count++] = (lc_clock_step){before, before.ticks / 2u + now.ticks / 2u, is_back};
+    flight->steps[flight->step_count++] =
+        (lc_clock_step){before, before.ticks / 2u + now.ticks / 2u, is_back};
 }
 
 /* A counter that was set back comes to where it was: from then on its readings are new ones. */

@@ -1,5 +1,5 @@
-/* Signals that came to the process, in the page of the flight file's header, LC_SIGNALS_OFFSET bytes from its start: a part of version 2
- * of the format. Before, these bytes were 0. */
+/* Signals that came to the process, in the page of the flight file's header, LC_SIGNALS_OFFSET bytes from
+ * its start: a part of version 2 of the format. Before, these bytes were 0. */
 #ifndef LOOPCANARY_SIGNAL_FORMAT_H
 #define LOOPCANARY_SIGNAL_FORMAT_H
 
@@ -9,6 +9,9 @@
 #define LC_SIGNALS_KEPT 8u
 #define LC_COMMAND_BYTES 120u
 
+#define LC_STACK_OVER 1u      /* it came where the thread's stack ends */
+#define LC_STACK_ALTERNATE 2u /* it came in a handler on an alternate stack, as a crash reporter's are */
+
 typedef struct {
     lc_word sequence; /* 1-based, written last; entry i holds sequences i+1, i+1+LC_SIGNALS_KEPT, ... */
     lc_word number;
@@ -17,20 +20,24 @@ typedef struct {
     lc_word uid;
     lc_word at_ns; /* monotonic */
     lc_word ends;  /* 1: the program has no handler for it */
-    lc_word tid;  /* of the thread that took it; 0: not told */
-    char command[LC_COMMAND_BYTES]; /* of the sender, if it lived still; NUL-padded, words with blanks between them */
-    lc_word stack_over; /* of a fault, 1: it came where the thread's stack ends. Before, the last bytes of `command` */
+    lc_word tid;   /* of the thread that took it; 0: not told */
+    /* of the sender, if it lived still: words with blanks between them, or its name; NUL-padded */
+    char command[LC_COMMAND_BYTES];
+    /* of a fault, bits: LC_STACK_OVER, LC_STACK_ALTERNATE. Before, the last bytes of `command` */
+    lc_word stack;
 } lc_signal_entry;
 
 typedef struct {
-    lc_word seen;  /* how many came */
-    lc_word named; /* of how many the sender was looked for */
+    lc_word seen; /* how many came */
+    /* up to which sequence the sender was looked for: later entries have no command yet, whatever is in it */
+    lc_word named;
     lc_word reserved[6];
     lc_signal_entry kept[LC_SIGNALS_KEPT];
 } lc_signals;
 
 _Static_assert(sizeof(lc_signal_entry) == 192, "three cache lines");
 _Static_assert(sizeof(lc_header) <= LC_SIGNALS_OFFSET, "the signals are behind the header");
-_Static_assert(LC_SIGNALS_OFFSET + sizeof(lc_signals) <= LC_HEADER_BYTES, "the header's page has room for them");
+_Static_assert(LC_SIGNALS_OFFSET + sizeof(lc_signals) <= LC_HEADER_BYTES,
+               "the header's page has room for them");
 
 #endif

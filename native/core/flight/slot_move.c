@@ -64,7 +64,7 @@ static void move_thread_names(const move *m)
     }
 }
 
-/* Of the circle's entry that is `steps` before the last one; LC_NO_REF: there is none. */
+/* Offset of the circle's entry that is `steps` before the last one; LC_NO_REF: there is none. */
 static uint32_t wait_before(const move *m, uint32_t steps, lc_wait_entry *entry)
 {
     uint32_t at = (uint32_t)LC_LOAD(m->from->circle);
@@ -117,7 +117,8 @@ static void move_tables(const move *m)
         slot->threads[i].stack = move_stack(m, slot->threads[i].stack);
     }
     memcpy(slot->hosts, m->from->hosts, LC_LOAD(slot->host_count) * sizeof *slot->hosts);
-    memcpy(slot->contributors, m->from->contributors, LC_LOAD(slot->contributor_count) * sizeof *slot->contributors);
+    memcpy(slot->contributors, m->from->contributors,
+           LC_LOAD(slot->contributor_count) * sizeof *slot->contributors);
     for (uint64_t i = 0; i < LC_LOAD(slot->contributor_count); i++) {
         slot->contributors[i].name = move_text(m, slot->contributors[i].name);
         slot->contributors[i].site_file = move_text(m, slot->contributors[i].site_file);
@@ -158,6 +159,7 @@ static void move_knowledge(const move *m, const lc_slot_writer *from)
     memcpy(to->threads, from->threads, sizeof to->threads);
     to->thread_count = from->thread_count;
     memcpy(to->contributors, from->contributors, sizeof to->contributors);
+    to->tally_from = from->tally_from;
     to->host_interval_ns = from->host_interval_ns;
 }
 

@@ -10,8 +10,7 @@ void lc_slot_writer_begin(lc_slot_writer *writer, lc_slot *slot)
 {
     memset(writer, 0, sizeof *writer);
     writer->slot = slot;
-    memset((char *)slot + offsetof(lc_slot, lane), 0,
-           offsetof(lc_slot, threads) - offsetof(lc_slot, lane));
+    memset((char *)slot + offsetof(lc_slot, lane), 0, offsetof(lc_slot, threads) - offsetof(lc_slot, lane));
     LC_STORE(slot->heap_used, LC_SLOT_HEAP_OFFSET);
 }
 
@@ -73,7 +72,8 @@ lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text)
 static uint32_t code_place(const lc_slot_writer *writer, uint64_t serial)
 {
     uint32_t place = (uint32_t)(serial * 0x9E3779B1u) % LC_KNOWN_CODES;
-    for (int i = 0; i < PROBES && writer->codes[place].serial != 0 && writer->codes[place].serial != serial; i++) {
+    for (int i = 0; i < PROBES && writer->codes[place].serial != 0 && writer->codes[place].serial != serial;
+         i++) {
         place = (place + 1u) % LC_KNOWN_CODES;
     }
     return place;
@@ -82,7 +82,8 @@ static uint32_t code_place(const lc_slot_writer *writer, uint64_t serial)
 static uint32_t stack_place(const lc_slot_writer *writer, uint64_t hash)
 {
     uint32_t place = (uint32_t)(hash >> 8) % LC_KNOWN_STACKS;
-    for (int i = 0; i < PROBES && writer->stacks[place].hash != 0 && writer->stacks[place].hash != hash; i++) {
+    for (int i = 0; i < PROBES && writer->stacks[place].hash != 0 && writer->stacks[place].hash != hash;
+         i++) {
         place = (place + 1u) % LC_KNOWN_STACKS;
     }
     return place;
@@ -179,6 +180,8 @@ void lc_slot_thin_samples(lc_slot_writer *writer)
 {
     lc_slot *slot = writer->slot;
     const uint64_t count = LC_LOAD(slot->sample_count);
+    LC_STORE(slot->sample_count, 1); /* the first one stays where it is */
+    atomic_thread_fence(memory_order_release);
     for (uint64_t i = 1; 2 * i < count; i++) {
         slot->samples[i] = slot->samples[2 * i];
     }

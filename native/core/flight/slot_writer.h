@@ -31,9 +31,11 @@ typedef struct {
     } strings[LC_KNOWN_STRINGS];
     uint32_t threads[LC_KNOWN_THREADS]; /* numbers of those whose names are stored */
     uint32_t thread_count;
-    uint8_t contributors[LC_TALLY_COUNT]; /* of each entry of the lane's tally: its contributor's number, from 1 */
+    /* of each entry of the lane's tally: its contributor's number, from 1 */
+    uint8_t contributors[LC_TALLY_COUNT];
+    uint64_t tally_from;       /* of the tally that they are of */
     uint64_t host_interval_ns; /* between readings of the host, now */
-    uint32_t pause; /* so many samples until it is tried again to make room; 0: at once */
+    uint32_t pause;            /* so many samples until it is tried again to make room; 0: at once */
 } lc_slot_writer;
 
 /* Takes the (FREE) slot for a new stall: clears its facts and counts. The state is left FREE. */
@@ -45,13 +47,16 @@ typedef struct {
     lc_frame_entry frames[LC_STACK_FRAMES_MAX];
 } lc_whole_stack;
 
-static inline uint64_t lc_stack_bytes(uint32_t frames) { return sizeof(lc_stack_entry) + frames * sizeof(lc_frame_entry); }
+static inline uint64_t lc_stack_bytes(uint32_t frames)
+{
+    return sizeof(lc_stack_entry) + frames * sizeof(lc_frame_entry);
+}
 
 /* What is left of the heap, in bytes. */
 uint64_t lc_slot_room(const lc_slot *slot);
 
-/* Stores `count` bytes in the heap, at a multiple of 8; their offset, or LC_NO_REF where there is no room. What they are is known
- * once something that is stored later refers to them. */
+/* Stores `count` bytes in the heap, at a multiple of 8; their offset, or LC_NO_REF where there is no room.
+ * What they are is known once something that is stored later refers to them. */
 uint32_t lc_slot_append(lc_slot *slot, const void *bytes, uint64_t count);
 
 /* Stores a stack, or finds it; its offset, or LC_NO_REF where the heap is full. */
@@ -70,7 +75,8 @@ bool lc_slot_put_sample(lc_slot_writer *writer, const lc_sample_entry *sample);
 /* Drops every second sample, so that a long stall stays covered in bounded room. */
 void lc_slot_thin_samples(lc_slot_writer *writer);
 
-/* Appends a reading of the host; where the table is full, every second one goes first and the distance doubles. */
+/* Appends a reading of the host; where the table is full, every second one goes first and the distance
+ * doubles. */
 void lc_slot_put_host(lc_slot_writer *writer, const lc_host_entry *host);
 
 /* Appends a thread; false where there is no room. */

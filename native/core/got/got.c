@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/got/entry_store.h"
+#include "core/patches/patches.h"
 
 #if defined(__x86_64__)
 enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOB_DAT = R_X86_64_GLOB_DAT };
@@ -18,10 +19,10 @@ typedef struct dl_phdr_info loaded;
 
 /* What the dynamic section says; addresses as they are in memory. */
 typedef struct {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *strings;
     size_t strings_bytes;
-    const ElfW(Rela) *relocations[2]; /* of calls, of data */
+    const ElfW(Rela) * relocations[2]; /* of calls, of data */
     size_t relocation_bytes[2];
 } dynamic_facts;
 
@@ -72,29 +73,46 @@ static bool read_dynamic(const loaded *object, dynamic_facts *out)
     for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
         const uintptr_t address = in_memory(object, entry->d_un.d_ptr);
         switch (entry->d_tag) {
-        case DT_SYMTAB: out->symbols = (const ElfW(Sym) *)address; break;
-        case DT_STRTAB: out->strings = (const char *)address; break;
-        case DT_STRSZ: out->strings_bytes = entry->d_un.d_val; break;
-        case DT_JMPREL: out->relocations[0] = (const ElfW(Rela) *)address; break;
-        case DT_PLTRELSZ: out->relocation_bytes[0] = entry->d_un.d_val; break;
-        case DT_RELA: out->relocations[1] = (const ElfW(Rela) *)address; break;
-        case DT_RELASZ: out->relocation_bytes[1] = entry->d_un.d_val; break;
-        default: break;
+        case DT_SYMTAB:
+            out->symbols = (const ElfW(Sym) *)address;
+            break;
+        case DT_STRTAB:
+            out->strings = (const char *)address;
+            break;
+        case DT_STRSZ:
+            out->strings_bytes = entry->d_un.d_val;
+            break;
+        case DT_JMPREL:
+            out->relocations[0] = (const ElfW(Rela) *)address;
+            break;
+        case DT_PLTRELSZ:
+            out->relocation_bytes[0] = entry->d_un.d_val;
+            break;
+        case DT_RELA:
+            out->relocations[1] = (const ElfW(Rela) *)address;
+            break;
+        case DT_RELASZ:
+            out->relocation_bytes[1] = entry->d_un.d_val;
+            break;
+        default:
+            break;
         }
     }
     return out->symbols != NULL && out->strings != NULL;
 }
 
 /* The symbol that the entry of this relocation calls, if it is the one asked for. */
-static const ElfW(Sym) *called_symbol(const dynamic_facts *facts, const ElfW(Rela) *relocation, const char *name)
+static const ElfW(Sym) *
+    called_symbol(const dynamic_facts *facts, const ElfW(Rela) * relocation, const char *name)
 {
     const uint64_t type = ELF64_R_TYPE(relocation->r_info);
     if (type != (uint64_t)JUMP_SLOT && type != (uint64_t)GLOB_DAT) {
         return NULL;
     }
     const ElfW(Sym) *symbol = &facts->symbols[ELF64_R_SYM(relocation->r_info)];
-    return symbol->st_name < facts->strings_bytes && strcmp(facts->strings + symbol->st_name, name) == 0 ? symbol
-                                                                                                         : NULL;
+    return symbol->st_name < facts->strings_bytes && strcmp(facts->strings + symbol->st_name, name) == 0
+               ? symbol
+               : NULL;
 }
 
 /* ---- changing entries -------------------------------------------------------------------- */
@@ -144,10 +162,11 @@ typedef struct {
     size_t count;
     lc_entry_change changes[ENTRIES_MAX];
     void *originals[ENTRIES_MAX];
+    char path[256];
 } replacing;
 
 /* What a call by this entry comes to; NULL where that is not known, or is not to be replaced. */
-static void *callee_of(const loaded *object, const ElfW(Sym) *symbol, void *held, const lc_got_call *call)
+static void *callee_of(const loaded *object, const ElfW(Sym) * symbol, void *held, const lc_got_call *call)
 {
     const bool own = symbol->st_shndx != SHN_UNDEF;
     if (own && (!call->own_too || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)) {
@@ -156,11 +175,13 @@ static void *callee_of(const loaded *object, const ElfW(Sym) *symbol, void *held
     if (!contains(object, (uintptr_t)held, PT_LOAD)) {
         return held;
     }
-    /* It leads back into the object: to the object's own function, or, while it is not bound, to the linker's help. */
+    /* It leads back into the object: to the object's own function, or, while it is not bound, to the
+     * linker's help. */
     return own ? (void *)(object->dlpi_addr + symbol->st_value) : call->fallback;
 }
 
-static void plan_entry(const loaded *object, const ElfW(Rela) *relocation, const ElfW(Sym) *symbol, replacing *r)
+static void plan_entry(const loaded *object, const ElfW(Rela) * relocation, const ElfW(Sym) * symbol,
+                       replacing *r)
 {
     void **entry = (void **)(object->dlpi_addr + relocation->r_offset);
     if (!contains(object, (uintptr_t)entry, PT_LOAD)) {
@@ -173,8 +194,10 @@ static void plan_entry(const loaded *object, const ElfW(Rela) *relocation, const
         return;
     }
     r->originals[r->count] = original;
-    r->changes[r->count++] = (lc_entry_change){
-        .entry = entry, .base = (const void *)(uintptr_t)object->dlpi_addr, .held = held, .value = replacement};
+    r->changes[r->count++] = (lc_entry_change){.entry = entry,
+                                               .base = (const void *)(uintptr_t)object->dlpi_addr,
+                                               .held = held,
+                                               .value = replacement};
 }
 
 static int plan_in(loaded *object, size_t size, void *asked)
@@ -185,6 +208,7 @@ static int plan_in(loaded *object, size_t size, void *asked)
     if (!is_meant(object, r->object)) {
         return 0;
     }
+    snprintf(r->path, sizeof r->path, "%s", object->dlpi_name ? object->dlpi_name : "");
     for (int table = 0; table < 2 && read_dynamic(object, &facts); table++) {
         const ElfW(Rela) *relocation = facts.relocations[table];
         const size_t count = relocation ? facts.relocation_bytes[table] / sizeof *relocation : 0;
@@ -204,7 +228,10 @@ static size_t keep_stored(replacing *r, lc_got_patch *patches)
     for (size_t i = 0; i < r->count; i++) {
         const lc_entry_change *change = &r->changes[i];
         if (change->is_stored) {
-            patches[stored++] = (lc_got_patch){change->entry, r->originals[i], change->value, change->base};
+            const int line = lc_patch_note("+call %s in %s", r->call.symbol,
+                                           r->path[0] != '\0' ? r->path : "the program itself");
+            patches[stored++] =
+                (lc_got_patch){change->entry, r->originals[i], change->value, change->base, line};
         }
     }
     r->count -= stored;
@@ -216,7 +243,8 @@ size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choo
 {
     replacing r = {.object = object, .call = call, .choose = choose, .context = context};
     size_t stored = 0;
-    /* The linker may bind an entry at the very moment at which it is stored to: then it is stored to once more. */
+    /* The linker may bind an entry at the very moment at which it is stored to: then it is stored to once
+     * more. */
     for (int pass = 0; pass < 2 && (pass == 0 || r.count > 0) && stored < room; pass++) {
         r.room = room - stored < ENTRIES_MAX ? room - stored : ENTRIES_MAX;
         r.count = 0;
@@ -231,7 +259,7 @@ size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choo
 
 typedef struct {
     const lc_got_patch *patch;
-    bool in_place;
+    void *held; /* NULL: its object is gone */
 } revisit;
 
 static int revisit_in(loaded *object, size_t size, void *asked)
@@ -244,17 +272,22 @@ static int revisit_in(loaded *object, size_t size, void *asked)
         return 0;
     }
     /* Another object may have been loaded in the place of ours: it does not hold our replacement. */
-    r->in_place = __atomic_load_n(patch->entry, __ATOMIC_ACQUIRE) == patch->replacement;
+    r->held = __atomic_load_n(patch->entry, __ATOMIC_ACQUIRE);
     return 1;
 }
 
-bool lc_got_is_in_place(const lc_got_patch *patch)
+static void *held_by(const lc_got_patch *patch)
 {
     revisit r = {.patch = patch};
     if (patch->entry != NULL) {
         dl_iterate_phdr(revisit_in, &r);
     }
-    return r.in_place;
+    return r.held;
+}
+
+bool lc_got_is_in_place(const lc_got_patch *patch)
+{
+    return patch->entry != NULL && held_by(patch) == patch->replacement;
 }
 
 typedef struct {
@@ -267,15 +300,14 @@ static void *lead(void *context, void *original)
     return original == l->function ? l->replacement : NULL;
 }
 
-size_t lc_got_lead(const void *caller, const char *symbol, void *function, void *replacement, lc_got_patch *patches, size_t room)
+size_t lc_got_lead(const void *caller, const char *symbol, void *function, void *replacement,
+                   lc_got_patch *patches, size_t room)
 {
     const lc_got_object where = {.address = caller}, functions = {.address = function};
     const lc_got_call call = {.symbol = symbol, .fallback = function};
     const void *base, *functions_base;
-    char path[1];
     led l = {function, replacement};
-    return lc_got_find(where, &base, path, sizeof path) && lc_got_find(functions, &functions_base, path, sizeof path) &&
-                   base != functions_base
+    return lc_got_find(where, &base) && lc_got_find(functions, &functions_base) && base != functions_base
                ? lc_got_replace(where, call, lead, &l, patches, room)
                : 0u;
 }
@@ -290,6 +322,9 @@ bool lc_got_restore(lc_got_patch *patch)
     if (lc_got_is_in_place(patch)) {
         return false;
     }
+    void *held = held_by(patch);
+    lc_patch_turn(patch->entry != NULL ? patch->line : 0,
+                  held == NULL || held == patch->original ? '-' : '!');
     patch->entry = NULL;
     return true;
 }
@@ -297,8 +332,6 @@ bool lc_got_restore(lc_got_patch *patch)
 typedef struct {
     lc_got_object object;
     const void **base;
-    char *path;
-    size_t room;
 } finding;
 
 static int find_in(loaded *object, size_t size, void *asked)
@@ -309,12 +342,11 @@ static int find_in(loaded *object, size_t size, void *asked)
         return 0;
     }
     *f->base = (const void *)(uintptr_t)object->dlpi_addr;
-    snprintf(f->path, f->room, "%s", object->dlpi_name ? object->dlpi_name : "");
     return 1;
 }
 
-bool lc_got_find(lc_got_object object, const void **base, char *path, size_t room)
+bool lc_got_find(lc_got_object object, const void **base)
 {
-    finding f = {object, base, path, room};
+    finding f = {object, base};
     return dl_iterate_phdr(find_in, &f) != 0;
 }

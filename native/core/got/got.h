@@ -1,18 +1,20 @@
 /* The table through which an object of this process (the program, a library, an extension) calls functions of
  * other objects: ELF's global offset table. Entries of it can be replaced, and put back. Linux, 64 bits.
  *
- * Only entries that the linker fills for calls are touched (JUMP_SLOT, GLOB_DAT); pointers in data are not. An entry
- * is stored to while the linker's lock is held, so that its object cannot be unloaded meanwhile. Not thread-safe
- * among itself; the program's threads may call through the entries at any moment.
+ * Only entries that the linker fills for calls are touched (JUMP_SLOT, GLOB_DAT); pointers in data are not.
+ * An entry is stored to while the linker's lock is held, so that its object cannot be unloaded meanwhile. Not
+ * thread-safe among itself; the program's threads may call through the entries at any moment.
  */
 #ifndef LOOPCANARY_GOT_H
 #define LOOPCANARY_GOT_H
 
+#include <string.h>
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An object is meant by an address in it, or, where that is NULL, by its path: whole, or the end after a slash
- * (a soname). The first object that is so named counts. */
+/* An object is meant by an address in it, or, where that is NULL, by its path: whole, or the end after a
+ * slash (a soname). The first object that is so named counts. */
 typedef struct {
     const void *address;
     const char *path;
@@ -23,30 +25,34 @@ typedef struct {
     void *original; /* what the entry led to */
     void *replacement;
     const void *base; /* where its object is loaded */
+    int line;         /* in core/patches */
 } lc_got_patch;
 
-/* A function of `symbol` in the object, found by lc_got_replace: what shall be called in place of `original`; NULL
- * leaves the entry alone. Called under the linker's lock: may not load, unload or look up anything. */
+/* A function of `symbol` in the object, found by lc_got_replace: what shall be called in place of
+ * `original`; NULL leaves the entry alone. Called under the linker's lock: may not load, unload or look up
+ * anything. */
 typedef void *(*lc_got_choose)(void *context, void *original);
 
 typedef struct {
     const char *symbol;
-    /* `original` of an entry that the linker has not bound yet: a call by it would have the linker overwrite the
-     * entry. NULL: such entries are left alone. */
+    /* `original` of an entry that the linker has not bound yet: a call by it would have the linker
+     * overwrite the entry. NULL: such entries are left alone. */
     void *fallback;
     /* Also where the object calls a function of its own by this name. */
     bool own_too;
 } lc_got_call;
 
-/* Replaces all entries by which the object calls the function; answers how many, `room` at most. Those that are
- * replaced already (`choose` answers what they hold) do not count. 0: it makes no such call, is not there, or its table
- * cannot be written; nothing is changed then. */
+/* Replaces all entries by which the object calls the function; returns how many, `room` at most. Those
+ * that are replaced already (`choose` returns what they hold) do not count. 0: it makes no such call, is
+ * not there, or its table cannot be written; nothing is changed then. */
 size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choose, void *context,
                       lc_got_patch *patches, size_t room);
 
-/* The same for the object with the address `caller`, of which all calls of `function` shall go to `replacement`. 0 also where the
- * linker takes the object's own entry for the function itself: calls by its address, as the replacement's, would come back. */
-size_t lc_got_lead(const void *caller, const char *symbol, void *function, void *replacement, lc_got_patch *patches, size_t room);
+/* The same for the object with the address `caller`, of which all calls of `function` shall go to
+ * `replacement`. 0 also where the linker takes the object's own entry for the function itself: calls by
+ * its address, as the replacement's, would come back. */
+size_t lc_got_lead(const void *caller, const char *symbol, void *function, void *replacement,
+                   lc_got_patch *patches, size_t room);
 
 /* Puts the original back. Not where other code has replaced the entry since, nor where its object is gone.
  * False: it is ours, and its page refuses to be written. */
@@ -55,8 +61,18 @@ bool lc_got_restore(lc_got_patch *patch);
 /* Whether calls still go to the replacement. */
 bool lc_got_is_in_place(const lc_got_patch *patch);
 
-/* Where the object is loaded, and its path as the linker knows it, cut to `room`; empty for the program itself. False:
- * there is none. */
-bool lc_got_find(lc_got_object object, const void **base, char *path, size_t room);
+/* The address at which the object is loaded. False: it is not loaded. */
+bool lc_got_find(lc_got_object object, const void **base);
+
+/* Puts the address into the pointer to a function at `function`. False, and nothing is put there: neither
+ * the object nor what it is linked to has such a symbol. */
+static inline bool lc_symbol_find(void *object, const char *name, void *function)
+{
+    void *address = dlsym(object, name);
+    if (address != NULL) {
+        memcpy(function, &address, sizeof address); /* ISO C knows no cast from one to the other */
+    }
+    return address != NULL;
+}
 
 #endif

@@ -30,7 +30,8 @@ static bool scaled(uint64_t value, uint64_t unit, uint64_t *out)
     return !__builtin_mul_overflow(value, unit, out);
 }
 
-/* The number behind a label that begins a line. A number at the text's very end may have been cut: refused. */
+/* The number behind a label that begins a line. A number at the text's very end may have been cut:
+ * refused. */
 static bool labelled(const char *text, size_t length, const char *label, uint64_t *out)
 {
     const size_t label_length = strlen(label);

@@ -1,5 +1,5 @@
-/* The texts of /proc, PSI and cgroups about machine and container, as numbers. Pure: bytes in, values out; what is
- * not understood counts as not given. */
+/* The texts of /proc, PSI and cgroups about machine and container, as numbers. Pure: bytes in, values out;
+ * what is not understood counts as not given. */
 #ifndef LOOPCANARY_HOST_TEXT_H
 #define LOOPCANARY_HOST_TEXT_H
 
@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t busy_ticks;  /* of the kernel's USER_HZ, all cores; without idle and iowait */
+    uint64_t busy_ticks; /* of the kernel's USER_HZ, all cores; without idle and iowait */
     uint64_t total_ticks;
     uint64_t stolen_ticks; /* of the busy ones */
 } lc_cpu_fields;
 
-/* First line of /proc/stat: "cpu  user nice system idle iowait irq softirq steal guest guest_nice". Guest time is
- * within user's; kernels tell at least the first four. */
+/* First line of /proc/stat: "cpu  user nice system idle iowait irq softirq steal guest guest_nice".
+ * Guest time is within user's; kernels tell at least the first four. */
 bool lc_parse_cpu_line(const char *text, size_t length, lc_cpu_fields *out);
 
 typedef struct {
@@ -37,8 +37,8 @@ bool lc_parse_number(const char *text, size_t length, uint64_t *value);
 /* Whether cpu.max (v2: "max 100000") or cpu.cfs_quota_us (v1: "-1") sets a limit. */
 bool lc_parse_has_quota(const char *text, size_t length);
 
-/* /proc/self/cgroup: path of the controller's hierarchy ("" for version 2's "0::"), without the line's end. False: the
- * process is in none, or the path does not fit. `controller`: "cpu", "memory". */
+/* /proc/self/cgroup: path of the controller's hierarchy ("" for version 2's "0::"), without the line's
+ * end. False: the process is in none, or the path does not fit. `controller`: "cpu", "memory". */
 bool lc_parse_cgroup(const char *text, size_t length, const char *controller, char *path, size_t room);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "core/clock/clock.h"
 #include "core/host/host_text.h"
+#include "core/host/thread_view.h"
+#include "core/lane/lane.h"
 
 #define CGROUPS "/sys/fs/cgroup"
 #define TEXT_BYTES 4096u
@@ -65,11 +67,12 @@ static void open_throttle(lc_host_view *view, const char *own, size_t root, cons
             break;
         }
     }
-    open_in(file, own, "cpu.stat"); /* no quota that is to be seen from here */
+    open_in(file, own, "cpu.stat"); /* no quota can be seen from here */
 }
 
-/* The folder of the process's cgroup below `mount`. A container without a cgroup namespace reads the host's path, which
- * is not there: then the mount's root is its own. False: no such hierarchy. */
+/* The folder of the process's cgroup below `mount`. A container without a cgroup namespace reads the
+ * host's path, which does not exist in it: then the root of `mount` is the container's own cgroup. False:
+ * there is no such hierarchy. */
 static bool own_folder(const char *text, size_t length, const char *mount, const char *controller,
                        const char *probe, char *folder)
 {
@@ -194,14 +197,17 @@ void lc_host_view_read(lc_host_view *view, lc_host_entry *out)
         out->throttled_periods = throttle.periods;
         out->told |= LC_HOST_THROTTLED;
     }
-    tell(out, lc_parse_pressure(text, read_file(view, LC_HOST_FILE_PRESSURE_CPU, text), &out->pressure_cpu_ns),
+    tell(out,
+         lc_parse_pressure(text, read_file(view, LC_HOST_FILE_PRESSURE_CPU, text), &out->pressure_cpu_ns),
          LC_HOST_PRESSURE_CPU);
     tell(out, lc_parse_pressure(text, read_file(view, LC_HOST_FILE_PRESSURE_IO, text), &out->pressure_io_ns),
          LC_HOST_PRESSURE_IO);
     tell(out,
-         lc_parse_pressure(text, read_file(view, LC_HOST_FILE_PRESSURE_MEMORY, text), &out->pressure_memory_ns),
+         lc_parse_pressure(text, read_file(view, LC_HOST_FILE_PRESSURE_MEMORY, text),
+                           &out->pressure_memory_ns),
          LC_HOST_PRESSURE_MEMORY);
-    tell(out, lc_parse_available(text, read_file(view, LC_HOST_FILE_MEMINFO, text), &out->memory_available_bytes),
+    tell(out,
+         lc_parse_available(text, read_file(view, LC_HOST_FILE_MEMINFO, text), &out->memory_available_bytes),
          LC_HOST_AVAILABLE);
     tell(out, lc_parse_number(text, read_file(view, LC_HOST_FILE_USED, text), &out->memory_used_bytes),
          LC_HOST_USED);
@@ -214,4 +220,49 @@ void lc_host_view_close(lc_host_view *view)
         lc_kept_file_close(&view->files[i]);
     }
     view->is_open = false;
+}
+
+/* ---- during a stall ------------------------------------------------------------------------------- */
+
+enum { YOUNG_NS = 100 * 1000 * 1000, EVERY_NS = 1000 * 1000 * 1000 };
+
+/* Stores the reading with the stalled thread's own priority. */
+static void put(lc_slot_writer *writer, const lc_host_entry *reading)
+{
+    lc_host_entry entry = *reading;
+    lc_thread_priority(writer->slot->tid, &entry);
+    lc_slot_put_host(writer, &entry);
+}
+
+static void read_into(lc_host_view *view, lc_slot_writer *writer)
+{
+    lc_host_entry now;
+    lc_host_view_read(view, &now);
+    put(writer, &now);
+}
+
+void lc_host_watch_during(lc_host_view *view, lc_slot_writer *writer, uint64_t now_ns)
+{
+    const lc_slot *slot = writer->slot;
+    const uint64_t count = LC_LOAD(slot->host_count);
+    if (count == 0) {
+        writer->host_interval_ns = EVERY_NS;
+        if (view->last.at_ns != 0 && now_ns < view->last.at_ns + YOUNG_NS) {
+            put(writer, &view->last);
+        } else {
+            read_into(view, writer);
+        }
+    } else if (now_ns >= slot->hosts[count - 1u].at_ns + writer->host_interval_ns) {
+        read_into(view, writer);
+    }
+}
+
+void lc_host_watch_at_end(lc_host_view *view, lc_slot_writer *writer, uint64_t begin_ns)
+{
+    /* A stall that was never seen while it lasted: what was read shortly before it is its first reading. */
+    if (LC_LOAD(writer->slot->host_count) == 0 && view->last.at_ns != 0 &&
+        view->last.at_ns + EVERY_NS > begin_ns) {
+        put(writer, &view->last);
+    }
+    read_into(view, writer);
 }

@@ -1,12 +1,13 @@
-/* What the kernel says of the process, its cgroup and the machine, through descriptors that stay open between readings.
+/* What the kernel says of the process, its cgroup and the machine, through descriptors that stay open
+ * between readings.
  *
- * About 25 us a reading where cgroups and pressure are told; more on machines with many cores, whose /proc/stat the kernel
- * writes a file in full whatever part is read. So the watchdog reads seldom: see stall_watch.c. The watchdog's thread only.
- */
+ * A reading takes about 25 us with cgroups and pressure, and more on machines with many cores: the kernel
+ * formats all of /proc/stat, whatever part of it is read. So the watchdog reads seldom (stall_watch.c). The
+ * watchdog's thread only. */
 #ifndef LOOPCANARY_HOST_VIEW_H
 #define LOOPCANARY_HOST_VIEW_H
 
-#include "core/flight/flight_format.h"
+#include "core/flight/slot_writer.h"
 #include "core/host/kept_file.h"
 
 enum {
@@ -35,5 +36,15 @@ void lc_host_view_read(lc_host_view *view, lc_host_entry *out);
 
 /* Gives the descriptors back. */
 void lc_host_view_close(lc_host_view *view);
+
+/* For a stall the host is looked at as its slot is opened, every second of a long stall, and at its end.
+ *
+ * The stall goes on: takes the first reading, or the next one where it is due. The first may be an earlier
+ * one that is no more than a tenth of a second old: a program whose callbacks are all a little long opens
+ * slots all the time. */
+void lc_host_watch_during(lc_host_view *view, lc_slot_writer *writer, uint64_t now_ns);
+
+/* The stall, which began at `begin_ns`, is over. */
+void lc_host_watch_at_end(lc_host_view *view, lc_slot_writer *writer, uint64_t begin_ns);
 
 #endif

@@ -15,8 +15,9 @@ static rlim_t allowed(void)
 
 bool lc_kept_files_may_stay(void) { return allowed() >= 256; }
 
-/* Programs get the lowest free number, and some count on it: ours are higher, but not so high that the kernel's table of
- * descriptors, which a fork copies, gets large. A program without standard streams may open one at any time. */
+/* Programs get the lowest free number, and some rely on that. So our descriptors have higher numbers, but
+ * not so high that the kernel's table of descriptors, which a fork copies, grows. A program without
+ * standard streams may open one at any time. */
 static int least_number(void)
 {
     enum { HIGH = 512 };
@@ -39,8 +40,9 @@ static bool change(size_t i, enum lc_left_state from, enum lc_left_state to)
     return atomic_compare_exchange_strong(&left[i].state, &from, to);
 }
 
-/* Whether the process has nearly as many descriptors as it may have. Linux says how many since 6.2, without a descriptor for
- * the answer. `fd`: any that is open, of which a copy is made elsewhere; negative: unknown there. */
+/* Whether the process has nearly as many descriptors as it may have. Linux says how many since 6.2,
+ * without a descriptor for the answer. `fd`: any that is open, of which a copy is made elsewhere;
+ * negative: unknown there. */
 static bool is_short(int fd)
 {
     const rlim_t may_have = allowed(), eighth = may_have / 8;
@@ -99,6 +101,16 @@ int lc_open_unnoticed(const char *path, int flags)
         return -1;
     }
     return open(path, flags | O_RDONLY | O_CLOEXEC);
+}
+
+size_t lc_read_unnoticed(const char *path, char *text, size_t room)
+{
+    const int fd = lc_open_unnoticed(path, O_NONBLOCK);
+    const ssize_t got = fd < 0 ? 0 : read(fd, text, room);
+    if (fd >= 0) {
+        lc_close_unnoticed(fd);
+    }
+    return got < 0 ? 0u : (size_t)got;
 }
 
 void lc_close_left(void) { close_left(false); }

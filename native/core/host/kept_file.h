@@ -1,9 +1,10 @@
 /* A file that stays open: of /proc, of a cgroup, the flight file.
  *
- * The program may close descriptors that it did not open (daemons do), and get the number for a file of its own: whether a
- * descriptor is still ours is asked before it is read or closed. And it may count its descriptors: ours have numbers above
- * its own, and those that are needed again stay open where it may have many. One that has nearly all it may have finds them
- * as if we were not there: we take none of them, and what we would close is closed when there is room.
+ * The program may close descriptors that it did not open (daemons do), and get the number for a file of its
+ * own: whether a descriptor is still ours is asked before it is read or closed. And it may count its
+ * descriptors: ours have numbers above its own, and those that are needed again stay open where it may have
+ * many. One that has nearly all it may have finds them as if we were not there: we take none of them, and
+ * what we would close is closed when there is room.
  */
 #ifndef LOOPCANARY_KEPT_FILE_H
 #define LOOPCANARY_KEPT_FILE_H
@@ -18,7 +19,8 @@ typedef struct {
     uint64_t inode;
 } lc_kept_file;
 
-/* Takes over a descriptor, which gets a number above the program's; negative: none. False: there is none, errno says why. */
+/* Takes over a descriptor, which gets a number above the program's; negative: none. False: there is none,
+ * errno says why. */
 bool lc_kept_file_take(lc_kept_file *file, int fd);
 /* Opens it for reading. False: it cannot be opened. */
 bool lc_kept_file_open(lc_kept_file *file, const char *path);
@@ -31,11 +33,14 @@ size_t lc_kept_file_read(const lc_kept_file *file, char *text, size_t room);
 int lc_open_unnoticed(const char *path, int flags);
 /* close(2), or later. Any thread. */
 void lc_close_unnoticed(int fd);
-/* Closes what was left open, if there is room by now. Any thread. */
+/* Reads a file's beginning by these two; how many bytes. */
+size_t lc_read_unnoticed(const char *path, char *text, size_t room);
+/* Closes descriptors that lc_close_unnoticed left open, if there is room by now. Any thread. */
 void lc_close_left(void);
-/* Closes it in any case: the engine ends. */
+/* Closes the file in any case: the engine ends. */
 void lc_close_all_left(void);
-/* Whether the process may have so many descriptors that it will not miss those which stay open while nothing goes on. */
+/* Whether the process may have so many descriptors that it will not miss those which stay open while
+ * nothing goes on. */
 bool lc_kept_files_may_stay(void);
 
 #endif

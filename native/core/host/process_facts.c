@@ -1,7 +1,10 @@
 #include "core/host/process_facts.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,11 +21,14 @@ static size_t read_file(const char *path, char *text, size_t room)
     return got < 0 ? 0 : (size_t)got;
 }
 
-uint64_t lc_process_start(void)
+uint64_t lc_process_start(pid_t pid)
 {
-    char text[1024];
+    char text[1024], path[32] = "/proc/self/stat";
     lc_stat_fields fields;
-    const size_t length = read_file("/proc/self/stat", text, sizeof text);
+    if (pid != 0) {
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    }
+    const size_t length = read_file(path, text, sizeof text);
     return lc_parse_stat(text, length, &fields) ? fields.start_time : 0;
 }
 
@@ -30,6 +36,12 @@ uint64_t lc_pid_namespace(void)
 {
     struct stat facts;
     return stat("/proc/self/ns/pid", &facts) == 0 ? (uint64_t)facts.st_ino : 0;
+}
+
+lc_root_folder lc_process_root(void)
+{
+    struct stat facts;
+    return stat("/", &facts) == 0 ? (lc_root_folder){facts.st_dev, facts.st_ino} : (lc_root_folder){0, 0};
 }
 
 static int hex_digit(char c)
@@ -50,4 +62,16 @@ void lc_boot_id(uint8_t id[16])
             digits++;
         }
     }
+}
+
+uint64_t lc_spare_addresses(void)
+{
+    char pages[32] = "";
+    struct rlimit allowed;
+    if (getrlimit(RLIMIT_AS, &allowed) != 0 || allowed.rlim_cur == RLIM_INFINITY ||
+        read_file("/proc/self/statm", pages, sizeof pages - 1u) == 0) {
+        return UINT64_MAX;
+    }
+    const uint64_t kept = strtoull(pages, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) + (UINT64_C(64) << 20);
+    return allowed.rlim_cur > kept ? allowed.rlim_cur - kept : 0;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/clock/thread_clock.h"
 
@@ -49,7 +51,8 @@ static void read_switches(const lc_thread_view *view, lc_switch_fields *out)
 static bool read_sched(const lc_thread_view *view, lc_schedstat_fields *out)
 {
     char text[128];
-    return lc_parse_schedstat(text, lc_kept_file_read(&view->files[LC_VIEW_SCHEDSTAT], text, sizeof text), out);
+    return lc_parse_schedstat(text, lc_kept_file_read(&view->files[LC_VIEW_SCHEDSTAT], text, sizeof text),
+                              out);
 }
 
 static bool read_stat(const lc_thread_view *view, lc_stat_fields *out)
@@ -114,7 +117,8 @@ bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields 
     char text[512];
     lc_syscall_fields now;
     return view->tid != 0 &&
-           lc_parse_syscall(text, lc_kept_file_read(&view->files[LC_VIEW_SYSCALL], text, sizeof text), &now) &&
+           lc_parse_syscall(text, lc_kept_file_read(&view->files[LC_VIEW_SYSCALL], text, sizeof text),
+                            &now) &&
            memcmp(&now, call, sizeof now) == 0;
 }
 
@@ -123,7 +127,8 @@ char lc_thread_state_letter(uint64_t tid)
     char text[1024];
     lc_stat_fields fields;
     lc_kept_file file;
-    const size_t length = open_task_file(&file, tid, "stat") ? lc_kept_file_read(&file, text, sizeof text) : 0;
+    const size_t length =
+        open_task_file(&file, tid, "stat") ? lc_kept_file_read(&file, text, sizeof text) : 0;
     lc_kept_file_close(&file);
     return lc_parse_stat(text, length, &fields) ? fields.state : 0;
 }
@@ -133,7 +138,8 @@ lc_syscall_fields lc_thread_call(uint64_t tid)
     char text[LC_SYSCALL_TEXT_MAX];
     lc_syscall_fields call;
     lc_kept_file file;
-    const size_t length = open_task_file(&file, tid, "syscall") ? lc_kept_file_read(&file, text, sizeof text) : 0;
+    const size_t length =
+        open_task_file(&file, tid, "syscall") ? lc_kept_file_read(&file, text, sizeof text) : 0;
     lc_kept_file_close(&file);
     if (!lc_parse_syscall(text, length, &call)) {
         call = (lc_syscall_fields){.number = LC_SYSCALL_UNKNOWN};
@@ -146,11 +152,13 @@ void lc_thread_priority(uint64_t tid, lc_host_entry *out)
     cpu_set_t may;
     errno = 0; /* -1 is a nice value */
     const int nice = getpriority(PRIO_PROCESS, (id_t)tid);
-    const int policy = errno == 0 ? sched_getscheduler((pid_t)tid) : -1;
+    /* musl refuses the call */
+    const int policy = errno == 0 ? (int)syscall(SYS_sched_getscheduler, (pid_t)tid) : -1;
     const bool is_known = policy >= 0;
     out->nice = is_known ? nice : 0;
     out->policy = is_known ? (uint16_t)policy : 0;
     /* More cores than the set has room for: an error. */
-    out->cores = is_known && sched_getaffinity((pid_t)tid, sizeof may, &may) == 0 ? (uint16_t)CPU_COUNT(&may) : 0;
+    out->cores =
+        is_known && sched_getaffinity((pid_t)tid, sizeof may, &may) == 0 ? (uint16_t)CPU_COUNT(&may) : 0;
     out->told = is_known ? out->told | LC_HOST_PRIORITY : out->told & ~(uint64_t)LC_HOST_PRIORITY;
 }

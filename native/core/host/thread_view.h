@@ -1,8 +1,8 @@
 /* What the kernel says of one thread of this process, from /proc/self/task/TID, through descriptors that
  * stay open between samples (pread: 1 to 3 us each). The watchdog's thread only.
  *
- * What cannot have changed is not read again: a thread that did not run since the last reading has the state, the
- * times and the faults that it had; it may have been woken, which `syscall` tells. */
+ * What cannot have changed is not read again: a thread that did not run since the last reading has the
+ * state, the times and the faults that it had; it may have been woken, which `syscall` tells. */
 #ifndef LOOPCANARY_THREAD_VIEW_H
 #define LOOPCANARY_THREAD_VIEW_H
 
@@ -39,9 +39,9 @@ typedef struct {
 void lc_thread_view_open(lc_thread_view *view, uint64_t tid);
 void lc_thread_view_close(lc_thread_view *view);
 
-/* `cpu_ns`: the thread's CPU time, if it was just seen not to run; 0 if not. `whole`: also what changes seldom:
- * the context switches, which cost 6 us more (the kernel formats all of `status`), and a running thread's page
- * faults, which are otherwise those of the last reading that had them. */
+/* `cpu_ns`: the thread's CPU time, if it was just seen not to run; 0 if not. `whole`: also what changes
+ * seldom: the context switches, which cost 6 us more (the kernel formats all of `status`), and a running
+ * thread's page faults, which are otherwise those of the last reading that had them. */
 void lc_thread_view_read(lc_thread_view *view, uint64_t cpu_ns, bool whole, lc_thread_reading *out);
 
 /* Whether the thread sleeps in this very call now: same number, same arguments. One pread. */
@@ -50,10 +50,12 @@ bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields 
 /* State letter of any thread of this process, opened and closed on the spot; 0 unknown. */
 char lc_thread_state_letter(uint64_t tid);
 
-/* How the kernel schedules any thread of this process: into nice, policy, cores and `told`, with system calls that do not block. */
+/* How the kernel schedules any thread of this process: into nice, policy, cores and `told`, with system
+ * calls that do not block. */
 void lc_thread_priority(uint64_t tid, lc_host_entry *out);
 
-/* The call that any thread of this process sleeps in, likewise; its number is LC_SYSCALL_UNKNOWN if that cannot be told. */
+/* The call that any thread of this process sleeps in, likewise; its number is LC_SYSCALL_UNKNOWN if that
+ * cannot be told. */
 lc_syscall_fields lc_thread_call(uint64_t tid);
 
 #endif

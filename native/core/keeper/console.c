@@ -34,8 +34,9 @@ static bool is_the_one(const lc_console *console, int fd, struct stat *facts)
            (uint64_t)facts->st_dev == atomic_load(&console->device);
 }
 
-/* Non-blocking is a property of the open file, which the program shares: pipes and terminals are opened anew. Where that is not allowed (a
- * terminal of another user), a pipe that polls as writable takes a piece; a terminal is sure to take one byte. */
+/* Non-blocking is a property of the open file, which the program shares: pipes and terminals are opened
+ * anew. Where that is not allowed (a terminal of another user), a pipe that polls as writable takes a
+ * piece; a terminal is sure to take one byte. */
 static bool open_outlet(const lc_console *console, outlet *out)
 {
     struct stat facts, own;
@@ -59,7 +60,8 @@ static bool open_outlet(const lc_console *console, outlet *out)
     return true;
 }
 
-/* The program may have closed our descriptor with all others (a daemon does), and have got its number for a file of its own. */
+/* The program may have closed our descriptor with all others (a daemon does), and have got its number for
+ * a file of its own. */
 static bool is_still(const lc_console *console, const outlet *out)
 {
     struct stat facts;
@@ -77,7 +79,7 @@ static bool has_room(const outlet *out)
     return ready == 1 && !(one.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* Another writer took the room. False: it is late. */
+/* Waits for room, where another writer took it. False: the deadline has passed. */
 static bool wait_a_moment(const outlet *out)
 {
     (void)poll(NULL, 0, 1);
@@ -90,8 +92,9 @@ static size_t send_all(const lc_console *console, const outlet *out, const char 
     size_t sent = 0;
     while (sent < count && has_room(out) && is_still(console, out)) {
         const size_t left = count - sent, part = left < out->most ? left : out->most;
-        const ssize_t got = out->kind == S_IFSOCK ? send(out->fd, bytes + sent, part, MSG_DONTWAIT | MSG_NOSIGNAL)
-                                                  : write(out->fd, bytes + sent, part);
+        const ssize_t got = out->kind == S_IFSOCK
+                                ? send(out->fd, bytes + sent, part, MSG_DONTWAIT | MSG_NOSIGNAL)
+                                : write(out->fd, bytes + sent, part);
         if (got < 0 && errno != EINTR && !(errno == EAGAIN && wait_a_moment(out))) {
             break;
         }
@@ -118,7 +121,8 @@ static bool send_piece(lc_console *console, const outlet *out, const char *bytes
     return sent == count;
 }
 
-/* Bytes up to the last line break among the first LC_CONSOLE_PIECE; of a longer line a part that ends with a character. 0: no line ends. */
+/* Bytes up to the last line break among the first LC_CONSOLE_PIECE; of a longer line a part that ends with
+ * a character. 0: no line ends. */
 static size_t next_piece(const char *text, size_t bytes)
 {
     const size_t most = bytes < LC_CONSOLE_PIECE ? bytes : LC_CONSOLE_PIECE;

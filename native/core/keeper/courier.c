@@ -1,29 +1,38 @@
 #include "core/keeper/courier.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/host/own_thread.h"
-#include "core/keeper/doorbell.h"
+#include "core/host/spawn_apart.h"
 #include "core/lane/lane.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define IDLE_NS (10u * SECOND_NS)         /* nothing owed for this time: the thread ends */
-#define RING_PAUSE_NS (2u * SECOND_NS)    /* to the next ring, if all is still owed then; doubles */
+#define IDLE_NS (10u * SECOND_NS)      /* the thread ends when nothing was owed for this time */
+#define RING_PAUSE_NS (2u * SECOND_NS) /* until the next ring, if nothing was settled by then; doubles */
 #define RING_PAUSE_MOST_NS (60u * SECOND_NS)
-#define START_PAUSE_NS (5u * SECOND_NS)   /* to the next start; doubles, as one that ends at once may do so again */
+/* while a keeper is being started: it may not find the flight file by itself */
+#define STARTING_PAUSE_NS (SECOND_NS / 10u)
+/* until the next start; doubles, as a keeper that ended at once may do so again */
+#define START_PAUSE_NS (5u * SECOND_NS)
 #define START_PAUSE_MOST_NS (300u * SECOND_NS)
-#define GOOD_LIFE_NS (900u * SECOND_NS)   /* one that was started before that did not end at once */
-#define SILENCE_NS (20u * SECOND_NS)      /* none is heard for this time, though some were started: there will be none */
-#define DEAF_NS (60u * SECOND_NS)         /* one hears, and does nothing for this time: it was stopped */
-#define NAP_NS (SECOND_NS / 100u)         /* between looks, however often the page's bell is rung */
+#define GOOD_LIFE_NS (900u * SECOND_NS) /* a keeper that was started longer ago did not end at once */
+/* no started keeper has answered for this time: there will be no keeper */
+#define SILENCE_NS (20u * SECOND_NS)
+#define DEAF_NS                                                                                              \
+    (60u * SECOND_NS) /* a keeper hears the bell, and does nothing for this time: it was stopped */
+#define NAP_NS (SECOND_NS / 100u) /* between two looks, however often the page's bell is rung */
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void lc_courier_open(lc_courier *c, lc_flight *flight)
 {
     c->flight = flight;
+    c->root = lc_process_root();
     c->ring_pause_ns = RING_PAUSE_NS;
     c->next_ring_ns = LC_NO_DEADLINE;
     c->started_ns = 0;
@@ -31,24 +40,82 @@ void lc_courier_open(lc_courier *c, lc_flight *flight)
     c->start_pause_ns = START_PAUSE_NS;
     c->silent_ns = 0;
     atomic_store(&c->refusal, 0);
-    atomic_store(&c->is_loaded, false);
-    atomic_store(&c->has_notes, false);
     c->console.is_stuck = false;
     c->console.rest_bytes = 0;
+    atomic_store(&c->word_bytes, 0);
     atomic_store(&c->done, atomic_load(&c->asked));
     atomic_store(&c->outcome, 0);
 }
 
+/* ---- the bell --------------------------------------------------------------------------------------
+ *
+ * The bell of a store's keeper: a fifo in memory, whose reading end the keeper holds open. */
+
+enum { LINE_MAX_BYTES = 256 }; /* less than PIPE_BUF: lines are not mixed */
+
+static int write_line(int fd, const char *name)
+{
+    char line[LINE_MAX_BYTES];
+    const size_t length = strlen(name), bytes = length < sizeof line ? length : 0u; /* no name is longer */
+    struct stat facts;
+    ssize_t wrote;
+    memcpy(line, name, bytes);
+    line[bytes] = '\n';
+    if (fstat(fd, &facts) != 0) {
+        return errno;
+    }
+    if (!S_ISFIFO(facts.st_mode) || facts.st_uid != geteuid()) {
+        return EPERM;
+    }
+    do {
+        wrote = write(fd, line, bytes + 1u);
+    } while (wrote < 0 && errno == EINTR);
+    /* A full fifo was rung often enough. EPIPE: the keeper has gone since it was opened (SIGPIPE is
+     * blocked). */
+    return wrote > 0 || errno == EAGAIN ? 0 : errno == EPIPE ? ENXIO : errno;
+}
+
+/* Rings the bell at `path`, and says who rings: `name`, of its flight file, and a line break (255 bytes at
+ * most). 0: a keeper has it; ENXIO, ENOENT: there is none; EPERM: what is there is no fifo of this user's;
+ * or another errno. Keeps no descriptor, allocates nothing, and waits for no reader. */
+static int ring_doorbell(const char *path, const char *name)
+{
+    const int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    if (fd < 0) {
+        const int error = errno;
+        struct stat facts; /* another user's fifo without a reader: a keeper could not use it either */
+        return error == ENXIO && lstat(path, &facts) == 0 && facts.st_uid != geteuid() ? EPERM : error;
+    }
+    const int error = write_line(fd, name);
+    close(fd);
+    return error;
+}
+
 /* ---- ring and start ------------------------------------------------------------------------- */
+
+/* 0 if this thread may start the keeper or the drain: the root folder is that of the engine's start (below
+ * another one files may be another user's), and the thread has no more rights than the program. Else an
+ * errno. */
+static int may_start(const lc_courier *c)
+{
+    const lc_root_folder root = lc_process_root();
+    if (root.device != c->root.device || root.inode != c->root.inode) {
+        return EPERM;
+    }
+    return getuid() == geteuid() && getgid() == getegid() && lc_own_rights_follow() ? 0 : EAGAIN;
+}
 
 static int start(lc_courier *c, const lc_keeper_words *words, uint64_t now_ns)
 {
-    if (c->started_ns != 0 && now_ns < c->started_ns + c->start_pause_ns && !lc_keeper_words_ended_well(words)) {
-        return c->start_error != 0 ? c->start_error : now_ns < c->started_ns + START_PAUSE_NS ? EINPROGRESS : EAGAIN;
+    if (c->started_ns != 0 && now_ns < c->started_ns + c->start_pause_ns &&
+        !lc_keeper_words_ended_well(words)) {
+        return c->start_error != 0                       ? c->start_error
+               : now_ns < c->started_ns + START_PAUSE_NS ? EINPROGRESS
+                                                         : EAGAIN;
     }
-    const int error = lc_keeper_words_start(words);
-    if (error == EINPROGRESS) {
-        return error; /* by another process */
+    const int refusal = may_start(c), error = refusal ? refusal : lc_keeper_words_start(words);
+    if (refusal || error == EINPROGRESS) {
+        return error; /* EINPROGRESS: another process is starting one */
     }
     if (c->started_ns != 0) {
         const bool lived = now_ns > c->started_ns + GOOD_LIFE_NS;
@@ -66,8 +133,7 @@ static int ring(lc_courier *c, uint64_t now_ns)
     if (words == NULL) {
         return ENOENT;
     }
-    lc_keeper_words_link(words);
-    const int error = lc_doorbell_ring(words->paths.bell);
+    const int error = ring_doorbell(words->paths.bell, words->paths.name);
     if (error == ENXIO || error == ENOENT) {
         return start(c, words, now_ns);
     }
@@ -79,17 +145,17 @@ static int ring(lc_courier *c, uint64_t now_ns)
 
 static bool is_for_good(const lc_courier *c, int outcome)
 {
-    /* Descriptors may be free later, and nothing can be stored without one. */
-    return outcome != EINPROGRESS && outcome != EMFILE && outcome != ENFILE && (outcome != EAGAIN || c->start_error == EAGAIN);
+    /* Try again: descriptors may be free later, and without one nothing can be stored. */
+    return outcome != EINPROGRESS && outcome != EMFILE && outcome != ENFILE &&
+           (outcome != EAGAIN || c->start_error == EAGAIN);
 }
 
-static bool loads_late(uint64_t takes) { return takes == LC_TAKES_PROGRAM || takes == LC_TAKES_LATER; }
-
-/* Ended, and not taken by a keeper. */
+/* The slot's stall has ended, and no keeper has stored it. */
 static bool has_ended(const lc_flight *flight, uint64_t index)
 {
     const lc_slot *slot = lc_flight_slot(flight, index);
-    return LC_ACQUIRE(slot->state) == LC_SLOT_ENDED && LC_LOAD(flight->keeper->taken[index]) != LC_LOAD(slot->serial);
+    return LC_ACQUIRE(slot->state) == LC_SLOT_ENDED &&
+           LC_LOAD(flight->keeper->taken[index]) != LC_LOAD(slot->serial);
 }
 
 static uint64_t slots_used(const lc_flight *flight)
@@ -106,12 +172,12 @@ static bool has_any_ended(const lc_flight *flight)
     return found;
 }
 
-/* Where there will be no keeper, the program takes its stalls itself. */
+/* Where there will be no keeper, the program judges its stalls itself. */
 static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
 {
     const uint64_t beat_ns = LC_LOAD(c->flight->keeper->beat_ns);
     const bool is_heard = outcome == 0;
-    if (is_heard && (LC_LOAD(c->flight->header->takes) != LC_TAKES_KEEPER || !has_any_ended(c->flight))) {
+    if (is_heard && !has_any_ended(c->flight)) {
         c->silent_ns = 0;
         return;
     }
@@ -120,35 +186,10 @@ static void hand_back(lc_courier *c, int outcome, uint64_t now_ns)
     }
     const bool is_told = atomic_load(&c->refusal) != 0 || c->take_over == NULL;
     const bool is_over = now_ns - c->silent_ns >= (is_heard ? DEAF_NS : SILENCE_NS);
-    if ((is_over || (!is_heard && is_for_good(c, outcome))) && !is_told) {
+    if ((is_over || (!is_heard && is_for_good(c, outcome))) && !is_told && may_start(c) == 0) {
         atomic_store(&c->refusal, is_heard ? EBUSY : outcome);
         if (!c->take_over()) {
             atomic_store(&c->refusal, 0);
-        }
-    }
-}
-
-static bool has_hang(const lc_flight *flight)
-{
-    bool found = false;
-    for (uint64_t i = 0; i < slots_used(flight) && !found; i++) {
-        const lc_slot *slot = lc_flight_slot(flight, i);
-        found = LC_ACQUIRE(slot->state) == LC_SLOT_STALL && LC_LOAD(slot->level) >= LC_LEVEL_HANG;
-    }
-    return found;
-}
-
-/* The first thing that the program itself judges has ended, or is a hang that no keeper tells: now it loads what that takes. */
-static void load(lc_courier *c, uint64_t takes)
-{
-    const lc_flight *flight = c->flight;
-    if (atomic_load(&c->is_loaded) || c->take_over == NULL || !loads_late(takes)) {
-        return;
-    }
-    if (has_any_ended(flight) || atomic_load(&c->has_notes) || (takes == LC_TAKES_LATER && has_hang(flight))) {
-        atomic_store(&c->is_loaded, true); /* before it is told: a load that fails says so on another thread */
-        if (!c->take_over()) {
-            atomic_store(&c->is_loaded, false);
         }
     }
 }
@@ -160,27 +201,28 @@ static bool deal_with_wishes(lc_courier *c, uint64_t now_ns)
     if (!is_new && now_ns < c->next_ring_ns) {
         return false;
     }
-    c->ring_pause_ns = is_new ? RING_PAUSE_NS : least(2u * c->ring_pause_ns, RING_PAUSE_MOST_NS);
+    const bool is_starting = atomic_load(&c->outcome) == EINPROGRESS;
+    c->ring_pause_ns =
+        is_new || is_starting ? RING_PAUSE_NS : least(2u * c->ring_pause_ns, RING_PAUSE_MOST_NS);
     if (is_new || lc_courier_is_owed(c)) {
-        const uint64_t takes = LC_LOAD(c->flight->header->takes);
-        load(c, takes);
-        if (takes != LC_TAKES_LATER) {
+        if (LC_LOAD(c->flight->header->takes) == LC_TAKES_KEEPER) {
             const int outcome = ring(c, now_ns);
             atomic_store(&c->outcome, outcome);
             hand_back(c, outcome, now_ns);
         }
-        c->next_ring_ns = now_ns + c->ring_pause_ns;
+        c->next_ring_ns =
+            now_ns + (atomic_load(&c->outcome) == EINPROGRESS ? STARTING_PAUSE_NS : c->ring_pause_ns);
     } else {
         c->next_ring_ns = LC_NO_DEADLINE;
     }
     atomic_store(&c->done, asked);
-    lc_bell_ring_shared(&c->flight->keeper->bell); /* for lc_courier_ring, lc_courier_see_off */
+    lc_bell_ring_shared(&c->flight->keeper->bell); /* for lc_courier_wait, lc_courier_see_off */
     return is_new;
 }
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
-/* Whatever the page says: it is read once, into memory of our own. */
+/* The page may change at any time, so its text is read once, into memory of our own. */
 static bool put_text(lc_courier *c)
 {
     char text[LC_KEEPER_TEXT_BYTES];
@@ -200,43 +242,50 @@ static bool put_text(lc_courier *c)
     return true;
 }
 
+static bool put_first_word(lc_courier *c)
+{
+    const size_t bytes = atomic_load_explicit(&c->word_bytes, memory_order_acquire);
+    if (bytes != 0) {
+        (void)lc_console_write(&c->console, c->word, bytes);
+        atomic_store_explicit(&c->word_bytes, 0, memory_order_release);
+    }
+    return bytes != 0;
+}
+
 /* ---- the thread ---------------------------------------------------------------------------------- */
 
 bool lc_courier_is_owed(const lc_courier *c)
 {
     const lc_flight *flight = c->flight;
-    const uint64_t takes = LC_LOAD(flight->header->takes);
-    const bool is_to_load = loads_late(takes) && !atomic_load(&c->is_loaded);
-    const bool ends_count = takes == LC_TAKES_KEEPER || is_to_load;
-    if (is_to_load && atomic_load(&c->has_notes)) {
-        return true;
+    bool is_owed = false;
+    const uint64_t used = LC_LOAD(flight->header->takes) == LC_TAKES_KEEPER ? slots_used(flight) : 0u;
+    for (uint64_t i = 0; i < used && !is_owed; i++) {
+        is_owed = LC_ACQUIRE(lc_flight_slot(flight, i)->state) == LC_SLOT_STALL || has_ended(flight, i);
     }
-    for (uint64_t i = 0; takes != LC_TAKES_DRAIN && i < slots_used(flight); i++) {
-        if (LC_ACQUIRE(lc_flight_slot(flight, i)->state) == LC_SLOT_STALL || (ends_count && has_ended(flight, i))) {
-            return true;
-        }
-    }
-    return false;
+    return is_owed;
 }
 
 bool lc_courier_look(lc_courier *c, uint64_t now_ns)
 {
+    lc_spawned_children_bury();
+    const bool said = put_first_word(c);
     const bool rang = deal_with_wishes(c, now_ns);
-    return put_text(c) || rang;
+    return put_text(c) || rang || said;
 }
 
-/* Until it is to stop; true: nothing has been owed for long enough. */
+/* Runs until the thread is asked to stop. True: it stops by itself, as nothing was owed for long enough. */
 static bool serve(lc_courier *c)
 {
     lc_bell *const bell = &c->flight->keeper->bell;
     uint64_t last_ns = lc_now_ns();
     while (lc_life_is(&c->life, LC_LIFE_RUNS)) {
         const uint32_t seen = atomic_load_explicit(bell, memory_order_acquire);
+        lc_own_rights_follow();
         const uint64_t now_ns = lc_now_ns();
         const bool is_owed = lc_courier_is_owed(c);
         const bool worked = lc_courier_look(c, now_ns);
         last_ns = worked || is_owed ? now_ns : last_ns;
-        if (is_owed && c->next_ring_ns == LC_NO_DEADLINE) { /* a load that took long has failed */
+        if (is_owed && c->next_ring_ns == LC_NO_DEADLINE) { /* the program could not take over */
             c->next_ring_ns = now_ns + c->ring_pause_ns;
         }
         const uint64_t idle_ns = last_ns + IDLE_NS;
@@ -250,7 +299,8 @@ static bool serve(lc_courier *c)
     return false;
 }
 
-/* Who asks while it stops by itself lets it go on, or asked before and is seen here. Once it is over it touches nothing. */
+/* A request that comes while the thread is about to stop either keeps it running, or came before and is
+ * seen here. Once its life is over the thread touches nothing. */
 static void *run(void *argument)
 {
     lc_courier *c = argument;
@@ -266,7 +316,8 @@ static void *run(void *argument)
 lc_courier_wish lc_courier_ask(lc_courier *c)
 {
     const lc_courier_wish wish = {c->flight->keeper, c->flight->header, atomic_fetch_add(&c->asked, 1) + 1u};
-    if (lc_life_change(&c->life, LC_LIFE_STOPS, LC_LIFE_RUNS) || !lc_life_change(&c->life, LC_LIFE_OVER, LC_LIFE_RUNS)) {
+    if (lc_life_change(&c->life, LC_LIFE_STOPS, LC_LIFE_RUNS) ||
+        !lc_life_change(&c->life, LC_LIFE_OVER, LC_LIFE_RUNS)) {
         lc_bell_ring_shared(&wish.page->bell);
         return wish;
     }
@@ -280,6 +331,20 @@ lc_courier_wish lc_courier_ask(lc_courier *c)
     return wish;
 }
 
+void lc_courier_say_first(lc_courier *c, const lc_slot *slot, uint64_t busy_ns)
+{
+    char **const folders = atomic_load_explicit(&c->folders, memory_order_acquire);
+    if (folders == NULL || atomic_load_explicit(&c->word_bytes, memory_order_acquire) != 0) {
+        return; /* the text before is not written yet: nothing reads stderr */
+    }
+    const size_t bytes = lc_first_word(slot, busy_ns, folders, c->word);
+    atomic_store_explicit(&c->word_bytes, bytes, memory_order_release);
+    (void)lc_courier_ask(c);
+    if (lc_life_is(&c->life, LC_LIFE_OVER)) { /* the system gives no thread */
+        (void)put_first_word(c);
+    }
+}
+
 void lc_courier_ask_to_stop(lc_courier *c)
 {
     if (lc_life_change(&c->life, LC_LIFE_RUNS, LC_LIFE_STOPS)) {
@@ -290,7 +355,10 @@ void lc_courier_ask_to_stop(lc_courier *c)
 /* ---- who waits for it -------------------------------------------------------------------------------- */
 
 /* Whether the wish of this number was dealt with. */
-static bool is_done(const lc_courier *c, uint32_t number) { return (int32_t)(atomic_load(&c->done) - number) >= 0; }
+static bool is_done(const lc_courier *c, uint32_t number)
+{
+    return (int32_t)(atomic_load(&c->done) - number) >= 0;
+}
 
 int lc_courier_wait(lc_courier *c, const lc_courier_wish *wish, uint64_t deadline_ns)
 {

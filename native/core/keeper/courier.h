@@ -1,65 +1,78 @@
 /* The courier: a native thread between the program and its keeper.
  *
- * It does what may block (the bell and the log of a keeper lie on a disk, stderr has a reader), so that neither the watchdog nor the program has
- * to: it rings the keeper's bell, starts a keeper where none hears it, and writes the keeper's texts to stderr. The watchdog makes it at the
- * first stall; it ends when nothing has been owed for some seconds, and is waited for with a limit only. It
- * never takes the GIL.
+ * It does what may block (an executable lies on a disk, stderr has a reader), so that neither the watchdog
+ * nor the program has to: it rings the keeper's bell, starts a keeper where none hears it, and writes the
+ * keeper's texts to stderr. The watchdog makes it at the first stall; it ends when nothing has been owed for
+ * some seconds, and is waited for with a limit only. It never takes the GIL.
  */
 #ifndef LOOPCANARY_COURIER_H
 #define LOOPCANARY_COURIER_H
 
 #include "core/flight/flight.h"
+#include "core/host/process_facts.h"
 #include "core/keeper/console.h"
+#include "core/keeper/first_word.h"
 #include "core/keeper/keeper_words.h"
 #include "core/watchdog/thread_life.h"
 
 typedef struct {
-    lc_flight *flight; /* NULL: the engine does not run */
+    lc_flight *flight;                /* NULL: the engine does not run */
+    lc_root_folder root;              /* when the engine started */
     _Atomic(lc_keeper_words *) words; /* NULL: there can be no keeper */
     lc_console console;
-    lc_bell life;          /* of the thread: thread_life.h */
-    lc_bell never;         /* to sleep on */
-    _Atomic uint32_t asked; /* how often a ring was asked for */
-    _Atomic uint32_t done;  /* those that were dealt with, and what came of the last: */
-    _Atomic int outcome;    /* 0: a keeper has heard it; EINPROGRESS: one is being started; another errno: there is none */
+    /* of the program and the library, for first words (first_word.h); NULL: no first words are written */
+    _Atomic(char **) folders;
+    char word[LC_FIRST_WORD_BYTES];
+    _Atomic size_t word_bytes; /* 0: no first word waits */
+    lc_bell life;              /* of the thread: thread_life.h */
+    lc_bell never;             /* to sleep on */
+    _Atomic uint32_t asked;    /* how often a ring was asked for */
+    _Atomic uint32_t done;     /* how many requests were dealt with, and the result of the last: */
+    /* 0: a keeper has heard the bell; EINPROGRESS: one is being started; another errno: there is no keeper */
+    _Atomic int outcome;
     uint64_t next_ring_ns;
     uint64_t ring_pause_ns;
     uint64_t started_ns; /* when a keeper was last started; 0 never */
-    int start_error;     /* what came of that */
+    int start_error;     /* 0 or an errno of that start */
     uint64_t start_pause_ns;
-    uint64_t silent_ns;  /* the first ring that none has heard since a keeper did anything for this process; 0: there is none */
-    bool (*take_over)(void); /* told, without the GIL, that the program is to take its stalls; false: told again later. May be NULL */
-    _Atomic int refusal;     /* it was told this errno, as there will be no keeper; 0: there may be one */
-    _Atomic bool is_loaded;  /* it was told that something has ended which is the program's (LC_TAKES_PROGRAM, LC_TAKES_LATER) */
-    _Atomic bool has_notes;  /* beside stalls something has ended that is to be taken */
+    /* the first unanswered ring since a keeper last did anything for this process; 0: none */
+    uint64_t silent_ns;
+    /* called without the GIL when there will be no keeper; false: to be called again later. May be NULL */
+    bool (*take_over)(void);
+    _Atomic int refusal; /* the errno that it was called with; 0: there may be a keeper */
 } lc_courier;
 
 /* With the flight whose keeper's page it serves, and with none any more, once its life is over. */
 void lc_courier_open(lc_courier *courier, lc_flight *flight);
 
-/* What was asked for: with it a thread waits, also while the engine stops (the pages' memory stays, see module/agent.h). */
+/* What was asked for: with it a thread waits, also while the engine stops (the pages' memory stays, see
+ * module/agent.h). */
 typedef struct {
     lc_keeper *page;
     lc_header *header;
     uint32_t number;
 } lc_courier_wish;
 
-/* Has the bell rung soon, in any case not by this thread. Any thread, while the engine runs; allocates where the courier does not run. */
+/* Asks the courier to ring the bell; returns at once. Any thread, while the engine runs; allocates where
+ * the courier does not run yet. */
 lc_courier_wish lc_courier_ask(lc_courier *courier);
 
-/* Waits until the deadline (ns, monotonic) for what comes of it: 0, or an errno as above; ETIMEDOUT. */
+/* Asks the courier to write the first word of this hang. The watchdog's thread. */
+void lc_courier_say_first(lc_courier *courier, const lc_slot *slot, uint64_t busy_ns);
+
+/* Waits for the result of a ring until the deadline (ns, monotonic): 0, an errno as above, or ETIMEDOUT. */
 int lc_courier_wait(lc_courier *courier, const lc_courier_wish *wish, uint64_t deadline_ns);
 
-/* At the end of the process: waits until the keeper has stored it and all texts are written. False: the deadline has
- * passed, or there is no keeper. */
+/* At the end of the process: waits until the keeper has stored it and all texts are written. False: the
+ * deadline has passed, or there is no keeper. */
 bool lc_courier_see_off(lc_courier *courier, const lc_courier_wish *wish, uint64_t deadline_ns);
 
 /* lc_life_stops_by waits for that. */
 void lc_courier_ask_to_stop(lc_courier *courier);
 
-/* What the thread does at one moment; answers whether it did anything. Tests drive it by hand. */
+/* One step of the thread; true: it did something. Tests call it by hand. */
 bool lc_courier_look(lc_courier *courier, uint64_t now_ns);
-/* Whether a stall goes on, or something has ended and nobody is about to take it. */
+/* Whether a stall goes on, or one that has ended waits to be stored. */
 bool lc_courier_is_owed(const lc_courier *courier);
 
 #endif

@@ -49,14 +49,16 @@ static const char *what_is_wrong(const lc_header *header, const struct stat *fac
 {
     const lc_section *section = &header->sections[LC_SECTION_KEEPER];
     const uint64_t size = (uint64_t)facts->st_size, memory_page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (memcmp(header->magic, LC_FLIGHT_MAGIC, sizeof header->magic) != 0 || header->byte_order != LC_BYTE_ORDER_MARK) {
+    if (memcmp(header->magic, LC_FLIGHT_MAGIC, sizeof header->magic) != 0 ||
+        header->byte_order != LC_BYTE_ORDER_MARK) {
         return "it is no flight file of this machine";
     }
     if (header->version != LC_FLIGHT_VERSION) {
         return "it is of another version";
     }
     if (section->stride != LC_KEEPER_BYTES || section->count != 1 || section->offset % memory_page != 0 ||
-        section->offset < LC_HEADER_BYTES || section->offset > size || size - section->offset < LC_KEEPER_BYTES) {
+        section->offset < LC_HEADER_BYTES || section->offset > size ||
+        size - section->offset < LC_KEEPER_BYTES) {
         return "it has no keeper's page, or is damaged";
     }
     return NULL;
@@ -69,10 +71,10 @@ static int check(lc_keeper_page *page, const char **why)
     if (fstat(page->fd, &facts) != 0) {
         return errno;
     }
-    *why = !S_ISREG(facts.st_mode)         ? "it is no regular file"
-           : facts.st_uid != geteuid()     ? "it is another user's"
+    *why = !S_ISREG(facts.st_mode)                         ? "it is no regular file"
+           : facts.st_uid != geteuid()                     ? "it is another user's"
            : read_at(page, 0, &header, sizeof header) != 0 ? "it is too short"
-                                           : what_is_wrong(&header, &facts);
+                                                           : what_is_wrong(&header, &facts);
     if (*why != NULL) {
         return EINVAL;
     }
@@ -115,6 +117,11 @@ void lc_keeper_page_close(lc_keeper_page *page)
 int lc_keeper_page_take(const lc_keeper_page *page, uint64_t slot, uint64_t serial)
 {
     return write_at(page, offsetof(lc_keeper, taken) + slot * sizeof serial, &serial, sizeof serial);
+}
+
+int lc_keeper_page_tell(const lc_keeper_page *page, uint64_t slot, uint64_t serial)
+{
+    return write_at(page, offsetof(lc_keeper, told) + slot * sizeof serial, &serial, sizeof serial);
 }
 
 int lc_keeper_page_beat(const lc_keeper_page *page, uint64_t now_ns)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -51,7 +50,7 @@ static void put_all(char **into, char *const texts[], size_t count, char **at)
 
 lc_keeper_words *lc_keeper_words_copy(char *const argv[], char *const envp[], const lc_keeper_paths *paths)
 {
-    char *const places[] = {(char *)paths->log, (char *)paths->bell, (char *)paths->link, (char *)paths->file, NULL};
+    char *const places[] = {(char *)paths->mark, (char *)paths->bell, (char *)paths->name, NULL};
     const size_t words = count_of(argv), variables = count_of(envp);
     const size_t texts = sizeof(lc_keeper_words) + (words + variables + 2u) * sizeof(char *);
     const size_t bytes = texts + bytes_of(argv) + bytes_of(envp) + bytes_of(places);
@@ -65,10 +64,9 @@ lc_keeper_words *lc_keeper_words_copy(char *const argv[], char *const envp[], co
     own->envp = own->argv + words + 1u;
     put_all(own->argv, argv, words, &at);
     put_all(own->envp, envp, variables, &at);
-    own->paths.log = put(&at, paths->log);
+    own->paths.mark = put(&at, paths->mark);
     own->paths.bell = put(&at, paths->bell);
-    own->paths.link = put(&at, paths->link);
-    own->paths.file = put(&at, paths->file);
+    own->paths.name = put(&at, paths->name);
     return own;
 }
 
@@ -82,72 +80,26 @@ bool lc_keeper_words_equal(const lc_keeper_words *a, const lc_keeper_words *b)
     return memcmp((const char *)a + texts, (const char *)b + texts, a->bytes - texts) == 0;
 }
 
-/* The store's, and the one in it that a file of this path lies in, as far as they are not there. Not those above: what they lie in is gone
- * with a project's folder, or out of reach after a chroot. The disk says later what could not be done. */
-static void make_folders(const char *path)
-{
-    char store[PATH_MAX], folder[PATH_MAX];
-    const char *const file = strrchr(path, '/');
-    const size_t bytes = file == NULL ? 0u : (size_t)(file - path);
-    if (bytes == 0 || bytes >= sizeof folder) {
-        return;
-    }
-    memcpy(folder, path, bytes);
-    folder[bytes] = '\0';
-    memcpy(store, folder, bytes + 1u);
-    char *const last = strrchr(store, '/');
-    if (last != NULL && last != store) {
-        *last = '\0';
-        (void)mkdir(store, 0700);
-        (void)mkdir(folder, 0700);
-    }
-}
-
-/* Whether it is there, or a recovery has it in hand (loopcanary.store.recovery.flight_folder). */
-static bool is_linked(const char *link)
-{
-    static const char in_hand[] = ".claimed";
-    char claimed[PATH_MAX];
-    struct stat facts;
-    const size_t bytes = strlen(link);
-    if (lstat(link, &facts) == 0 || errno != ENOENT || bytes + sizeof in_hand > sizeof claimed) {
-        return true;
-    }
-    memcpy(claimed, link, bytes);
-    memcpy(claimed + bytes, in_hand, sizeof in_hand);
-    return lstat(claimed, &facts) == 0;
-}
-
-void lc_keeper_words_link(const lc_keeper_words *words)
-{
-    const lc_keeper_paths *const paths = &words->paths;
-    struct stat facts;
-    if (*paths->link != '\0' && !is_linked(paths->link) && lstat(paths->file, &facts) == 0) {
-        make_folders(paths->link);
-        (void)symlink(paths->file, paths->link);
-    }
-}
-
-/* Whether it was written to just now, by a keeper or by who started one. */
-static bool is_fresh(int log)
+/* Whether one was started just now. */
+static bool is_fresh(int mark)
 {
     struct stat facts;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (fstat(log, &facts) != 0) {
+    if (fstat(mark, &facts) != 0) {
         return false;
     }
     const time_t apart = now.tv_sec - facts.st_mtim.tv_sec;
     return apart > -START_S && apart < START_S;
 }
 
-/* Of all processes of the store one gets 0 within START_S, the others EINPROGRESS. Or an errno: it cannot be written. */
-static int mark(const char *log)
+/* Marks that a keeper is started. Within START_S one process of the store gets 0, the others EINPROGRESS.
+ * Another errno: the mark cannot be written. */
+static int set_mark(const char *mark)
 {
-    int fd = open(log, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int fd = open(mark, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == ENOENT) {
-        make_folders(log);
-        fd = open(log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        fd = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd >= 0) {
             close(fd);
             return 0;
@@ -168,16 +120,23 @@ static int mark(const char *log)
 
 bool lc_keeper_words_ended_well(const lc_keeper_words *words)
 {
+    return access(words->paths.mark, F_OK) != 0 && errno == ENOENT;
+}
+
+/* Anybody can know the name, and make the file before us. */
+static bool is_of_another_user(const char *mark)
+{
     struct stat facts;
-    return lstat(words->paths.log, &facts) == 0 && facts.st_mtim.tv_sec == 0;
+    return lstat(mark, &facts) == 0 && facts.st_uid != geteuid();
 }
 
 int lc_keeper_words_start(const lc_keeper_words *words)
 {
-    const char *const log = words->paths.log;
     if (*words->argv[0] == '\0') {
         return EPERM;
     }
-    const int error = mark(log);
-    return error ? error : lc_spawn_apart(words->argv[0], words->argv, words->envp, log);
+    const int error = set_mark(words->paths.mark);
+    return error && !is_of_another_user(words->paths.mark)
+               ? error
+               : lc_spawn_apart(words->argv[0], words->argv, words->envp);
 }

@@ -1,19 +1,23 @@
-/* What starts a keeper, in memory of our own: it is read without the GIL, while the program may change its environment. */
+/* Arguments and environment of a keeper, copied: the courier reads them without the GIL, while the program
+ * may change its environment. */
 #ifndef LOOPCANARY_KEEPER_WORDS_H
 #define LOOPCANARY_KEEPER_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Both files lie in memory, as flight files do, so that no thread of the program waits for a disk to ring
+ * or start a keeper. */
 typedef struct {
-    const char *log;  /* stderr of the keeper */
+    const char *mark; /* its time says when a keeper was last started; a keeper that ends well removes it */
     const char *bell;
-    const char *link; /* to the program's flight file, in the store: by it a keeper finds the file. "": the file itself is there */
-    const char *file;
+    /* of the flight file, or of the link to it in the store, which a keeper makes again; "": it has none */
+    const char *name;
 } lc_keeper_paths;
 
 typedef struct {
-    char **argv; /* the first word is the executable's path; "": none is to be started, only one that is there is rung */
+    /* the first word is the executable's path; "": none is to be started, only one that is there is rung */
+    char **argv;
     char **envp;
     lc_keeper_paths paths;
     size_t bytes; /* of all: one block */
@@ -23,14 +27,12 @@ typedef struct {
 lc_keeper_words *lc_keeper_words_copy(char *const argv[], char *const envp[], const lc_keeper_paths *paths);
 bool lc_keeper_words_equal(const lc_keeper_words *a, const lc_keeper_words *b);
 
-/* Makes the link to the flight file again, with its folders, where the store was removed beside the program. */
-void lc_keeper_words_link(const lc_keeper_words *words);
-
-/* Whether the last keeper was asked to end, or had nothing to do: it sets its log's time to 0 (loopcanary.keeper.seat). */
+/* Whether the last keeper ended as it should: it was asked to, or had nothing left to do. */
 bool lc_keeper_words_ended_well(const lc_keeper_words *words);
 
-/* Starts the keeper (spawn_apart.h), and marks that in its log, so that of many processes of a store one starts it. 0, EINPROGRESS: one was
- * started in the last seconds; or an errno. Waits for the execve, about a millisecond. */
+/* Starts the keeper (spawn_apart.h), and marks that, so that of many processes of a store one starts it.
+ * 0, EINPROGRESS: one was started in the last seconds; or an errno. Waits for the execve, about a
+ * millisecond. */
 int lc_keeper_words_start(const lc_keeper_words *words);
 
 #endif

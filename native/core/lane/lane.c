@@ -1,6 +1,6 @@
 #include "core/lane/lane.h"
 
-#include "core/lane/histogram.h"
+#include "core/flight/flight_format.h"
 #include "core/lane/long_work.h"
 
 static uint64_t thread_cpu_ns(void)
@@ -20,8 +20,20 @@ void lc_lane_wake_watchdog(const lc_lane_context *context)
     }
 }
 
+static lc_callbacks callbacks_of(const lc_lane *lane)
+{
+    return (lc_callbacks){LC_LOAD(lane->turn_callbacks), LC_LOAD(lane->turn_callback_ticks),
+                          LC_LOAD(lane->turn_longest), LC_LOAD(lane->turn_longest_epoch)};
+}
+
+static uint64_t rest_begin(const lc_lane *lane)
+{
+    const uint64_t rest = LC_LOAD(lane->turn_rest);
+    return rest ? rest : LC_LOAD(lane->turn_begin);
+}
+
 static void record(const lc_lane_context *context, lc_lane *lane, lc_ended_kind kind, uint64_t epoch,
-                   uint64_t begin, uint64_t end)
+                   const lc_callbacks *of, uint64_t begin, uint64_t end, uint64_t cpu_ns)
 {
     const uint64_t sequence = LC_LOAD(lane->ended_count) + 1u;
     lc_ended *entry = &lane->ended[(sequence - 1u) % LC_ENDED_COUNT];
@@ -32,33 +44,74 @@ static void record(const lc_lane_context *context, lc_lane *lane, lc_ended_kind 
     LC_STORE(entry->turn_epoch, LC_LOAD(lane->turn_epoch));
     LC_STORE(entry->begin, begin);
     LC_STORE(entry->end, end);
-    LC_STORE(entry->turn_begin, LC_LOAD(lane->turn_begin));
-    LC_STORE(entry->turn_callbacks, LC_LOAD(lane->turn_callbacks));
-    LC_STORE(entry->turn_callback_ticks, LC_LOAD(lane->turn_callback_ticks));
-    LC_STORE(entry->longest_ticks, LC_LOAD(lane->turn_longest));
-    LC_STORE(entry->cpu_ns, thread_cpu_ns());
+    LC_STORE(entry->turn_begin, rest_begin(lane));
+    LC_STORE(entry->turn_callbacks, of->count);
+    LC_STORE(entry->turn_callback_ticks, of->ticks);
+    LC_STORE(entry->longest_ticks, of->longest);
+    LC_STORE(entry->cpu_ns, cpu_ns);
     LC_STORE(entry->queue_ticks, kind == LC_ENDED_CALLBACK ? LC_LOAD(lane->queue_ticks) : 0u);
     LC_RELEASE(entry->sequence, sequence);
     LC_RELEASE(lane->ended_count, sequence);
     LC_ADD(lane->stalls, 1u);
     LC_ADD(lane->stalled_ticks, end - begin);
-    LC_STORE(lane->turn_stalled, 1);
     lc_bell_ring(context->watchdog_bell);
 }
 
-static void callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t begin, uint64_t end)
+/* What is left of the turn, up to a callback that is judged alone, or to the turn's end. `is_now`: it ends
+ * now; the thread's CPU time then is known. */
+static void rest_ended(const lc_lane_context *context, lc_lane *lane, const lc_callbacks *of, uint64_t end,
+                       bool is_now)
 {
-    const uint64_t epoch = LC_LOAD(lane->epoch);
-    if (end - begin <= lc_lane_limit(lane, epoch)) {
-        atomic_fetch_add_explicit(&context->counters[LC_COUNTER_stalls_suppressed_expected], 1,
-                                  memory_order_relaxed);
-        LC_STORE(lane->turn_stalled, 1); /* what was expected of the callback is not held against its turn */
+    const uint64_t begin = rest_begin(lane);
+    if (end <= begin) {
         return;
     }
-    record(context, lane, LC_ENDED_CALLBACK, epoch, begin, end);
+    const bool stalled = end - begin > LC_LOAD(lane->threshold);
+    lc_long_work_add_turn(context, lane, of, begin, end, stalled);
+    if (stalled) {
+        record(context, lane, LC_ENDED_TURN, of->longest ? of->longest_epoch : 0u, of, begin, end,
+               is_now ? thread_cpu_ns() : 0u);
+    }
 }
 
-void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t end)
+/* What comes after this callback is judged by itself. */
+static void leave_behind(lc_lane *lane, uint64_t end)
+{
+    LC_ADD(lane->callbacks, LC_LOAD(lane->turn_callbacks));
+    LC_ADD(lane->callback_ticks, LC_LOAD(lane->turn_callback_ticks));
+    LC_STORE(lane->turn_callbacks, 0);
+    LC_STORE(lane->turn_callback_ticks, 0);
+    LC_STORE(lane->turn_longest, 0);
+    LC_STORE(lane->long_turn_ticks, 0);
+    LC_RELEASE(lane->tally_turn, 0);
+    LC_RELEASE(lane->turn_rest, end);
+}
+
+/* `longest_before`: of the callbacks since the turn's begin, or since the last that was judged alone. */
+static void callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t begin, uint64_t end,
+                             uint64_t longest_before)
+{
+    const uint64_t epoch = LC_LOAD(lane->epoch), took = end - begin;
+    const lc_callbacks all = callbacks_of(lane);
+    const bool in_turn = lc_lane_in_turn(lane); /* a turn may have ended in the callback, with all its sums */
+    if (in_turn) {
+        const lc_callbacks before = {all.count - 1u, all.ticks - took, longest_before, 0};
+        LC_STORE(lane->long_turn_ticks, LC_LOAD(lane->long_turn_ticks) - took); /* it is recorded by now */
+        rest_ended(context, lane, &before, begin, false);
+    }
+    if (took <= lc_lane_limit(lane, epoch)) {
+        atomic_fetch_add_explicit(&context->counters[LC_COUNTER_stalls_suppressed_expected], 1,
+                                  memory_order_relaxed);
+    } else {
+        record(context, lane, LC_ENDED_CALLBACK, epoch, &all, begin, end, thread_cpu_ns());
+    }
+    if (in_turn) {
+        leave_behind(lane, end);
+    }
+}
+
+void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t end,
+                               uint64_t longest_before)
 {
     const uint64_t begin = LC_LOAD(lane->begin);
     if (end <= begin) {
@@ -67,7 +120,7 @@ void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, ui
     /* Before the stall is told: its reader finds here what was before it. */
     lc_long_work_add_callback(context, lane, begin, end);
     if (end - begin > LC_LOAD(lane->threshold)) {
-        callback_stalled(context, lane, begin, end);
+        callback_stalled(context, lane, begin, end, longest_before);
     }
 }
 
@@ -103,9 +156,11 @@ static void add_to_totals(const lc_lane_context *context, lc_lane *lane, uint64_
     LC_ADD(lane->callback_ticks, LC_LOAD(lane->turn_callback_ticks));
     LC_ADD(lane->callbacks, LC_LOAD(lane->turn_callbacks));
     if (__builtin_expect(ns > LC_SLICE_NS, 0)) {
-        /* Such a turn is long over the time of a clock reading: the wall of the slices is the monotonic clock's. */
+        /* Such a turn is long over the time of a clock reading: the wall of the slices is the monotonic
+         * clock's. */
         const uint64_t now_ns = lc_now_ns();
-        const uint64_t slices = lc_congested_slices(LC_LOAD(lane->opened_ns), now_ns > ns ? now_ns - ns : 0u, now_ns);
+        const uint64_t slices =
+            lc_congested_slices(LC_LOAD(lane->opened_ns), now_ns > ns ? now_ns - ns : 0u, now_ns);
         LC_ADD(lane->slices_congested, slices);
     }
     LC_ADD(lane->turns, 1u);
@@ -116,22 +171,13 @@ static void add_to_totals(const lc_lane_context *context, lc_lane *lane, uint64_
     LC_ADD(lane->turn_histogram[bucket], 1u);
 }
 
-static void turn_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t begin, uint64_t end)
-{
-    const bool stalled = end - begin > LC_LOAD(lane->threshold) && !LC_LOAD(lane->turn_stalled);
-    lc_long_work_add_turn(context, lane, begin, end, stalled);
-    if (stalled) {
-        const uint64_t longest = LC_LOAD(lane->turn_longest) ? LC_LOAD(lane->turn_longest_epoch) : 0u;
-        record(context, lane, LC_ENDED_TURN, longest, begin, end);
-    }
-}
-
 void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end)
 {
     const uint64_t begin = LC_LOAD(lane->turn_begin);
     const uint64_t took = end > begin ? end - begin : 0u;
     if (__builtin_expect(took > LC_LOAD(lane->long_limit), 0)) {
-        turn_was_long(context, lane, begin, end);
+        const lc_callbacks all = callbacks_of(lane);
+        rest_ended(context, lane, &all, end, true);
     }
     add_to_totals(context, lane, took);
     LC_RELEASE(lane->turn_epoch, LC_LOAD(lane->turn_epoch) + 1u);

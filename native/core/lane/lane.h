@@ -35,7 +35,10 @@ typedef struct {
 
 /* Slow paths, out of line. */
 void lc_lane_wake_watchdog(const lc_lane_context *context);
-void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t end);
+/* `longest_before`: ticks of the longest callback since the turn's begin, or since its last that was judged
+ * alone. */
+void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t end,
+                               uint64_t longest_before);
 void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end);
 
 void lc_lane_add_callback_squares(lc_lane *lane, unsigned __int128 ticks2);
@@ -47,17 +50,20 @@ void lc_lane_add_callback_squares(lc_lane *lane, unsigned __int128 ticks2);
 /* For words with one writer: an increment without the bus lock of fetch_add. */
 #define LC_ADD(word, value) LC_STORE(word, LC_LOAD(word) + (value))
 
-/* The lane's life is cut into slices of this length from its opening on. A turn congests every slice that it is busy
- * in after its own first LC_SLICE_NS: what arrives there has waited that long already, or will have. (The
- * rule of Chromium's Browser.MainThreadsCongestion, for turns in the place of tasks.) Two turns never
- * congest the same slice: the second one's part begins a slice's length after the first one's end. Pure. */
+/* The lane's life is cut into slices of this length from its opening on. A turn congests every slice that
+ * it is busy in after its own first LC_SLICE_NS: what arrives there has waited that long already, or will
+ * have. (The rule of Chromium's Browser.MainThreadsCongestion, for turns in the place of tasks.) Two turns
+ * never congest the same slice: the second one's part begins a slice's length after the first one's end.
+ * Pure. */
 #define LC_SLICE_NS UINT64_C(100000000)
 uint64_t lc_congested_slices(uint64_t opened_ns, uint64_t begin_ns, uint64_t end_ns);
 
-/* Whether the lane may be given out again: its thread is gone, and the watchdog has copied what that recorded, with its names. */
+/* Whether the lane may be given out again: its thread is gone, and the watchdog has copied what that
+ * recorded, with its names. */
 static inline bool lc_lane_is_done(const lc_lane *lane)
 {
-    return LC_ACQUIRE(lane->state) == LC_LANE_CLOSED && LC_ACQUIRE(lane->ended_seen) == LC_LOAD(lane->ended_count);
+    return LC_ACQUIRE(lane->state) == LC_LANE_CLOSED &&
+           LC_ACQUIRE(lane->ended_seen) == LC_LOAD(lane->ended_count);
 }
 
 static inline bool lc_lane_in_turn(const lc_lane *lane) { return LC_LOAD(lane->turn_epoch) & 1u; }
@@ -75,7 +81,7 @@ static inline void lc_turn_begin(const lc_lane_context *context, lc_lane *lane)
     LC_STORE(lane->turn_callback_ticks, 0);
     LC_STORE(lane->turn_callback_ticks2, 0);
     LC_STORE(lane->turn_longest, 0);
-    LC_RELEASE(lane->turn_stalled, 0);
+    LC_RELEASE(lane->turn_rest, 0);
     LC_RELEASE(lane->turn_epoch, epoch + 1u);
     if (__builtin_expect(context->begin_must_fence, 0)) {
         atomic_thread_fence(memory_order_seq_cst);
@@ -107,20 +113,22 @@ static inline void lc_callback_begin(lc_lane *lane, uint64_t work, uint64_t due)
     LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
 }
 
-/* The square of one callback's ticks, to the turn's sum; beyond 64 bits, to the total at once. */
+/* Adds the square of one callback's ticks to the turn's sum; beyond 64 bits, to the total at once. */
 static inline void lc_lane_add_square(lc_lane *lane, uint64_t took)
 {
     uint64_t square, sum;
     if (__builtin_expect(__builtin_mul_overflow(took, took, &square) ||
-                             __builtin_add_overflow(LC_LOAD(lane->turn_callback_ticks2), square, &sum), 0)) {
+                             __builtin_add_overflow(LC_LOAD(lane->turn_callback_ticks2), square, &sum),
+                         0)) {
         lc_lane_add_callback_squares(lane, (unsigned __int128)took * took);
         return;
     }
     LC_STORE(lane->turn_callback_ticks2, sum);
 }
 
-/* Answers how long the callback took, in ticks. */
-static inline __attribute__((always_inline)) uint64_t lc_callback_end(const lc_lane_context *context, lc_lane *lane)
+/* Returns how long the callback took, in ticks. */
+static inline __attribute__((always_inline)) uint64_t lc_callback_end(const lc_lane_context *context,
+                                                                      lc_lane *lane)
 {
     const uint64_t now = lc_now_ticks();
     const uint64_t begin = LC_LOAD(lane->begin);
@@ -128,7 +136,8 @@ static inline __attribute__((always_inline)) uint64_t lc_callback_end(const lc_l
     LC_ADD(lane->turn_callbacks, 1u);
     LC_ADD(lane->turn_callback_ticks, took);
     lc_lane_add_square(lane, took);
-    if (took > LC_LOAD(lane->turn_longest)) {
+    const uint64_t longest = LC_LOAD(lane->turn_longest);
+    if (took > longest) {
         LC_STORE(lane->turn_longest, took);
         LC_STORE(lane->turn_longest_epoch, LC_LOAD(lane->epoch));
     }
@@ -139,10 +148,10 @@ static inline __attribute__((always_inline)) uint64_t lc_callback_end(const lc_l
     }
     if (__builtin_expect(took > LC_LOAD(lane->long_limit), 0)) { /* which is at most the threshold */
         /* The records come before the even epoch, so that no one finds the callback over and no record. */
-        lc_lane_callback_was_long(context, lane, now);
+        lc_lane_callback_was_long(context, lane, now, longest);
     }
     LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
-    LC_STORE(lane->work, 0);
+    LC_RELEASE(lane->work, 0); /* nor may this pass the even epoch */
     return took;
 }
 
@@ -152,7 +161,7 @@ static inline void lc_lane_drop_callback(lc_lane *lane)
     const uint64_t epoch = LC_LOAD(lane->epoch);
     if (epoch & 1u) {
         LC_RELEASE(lane->epoch, epoch + 1u);
-        LC_STORE(lane->work, 0);
+        LC_RELEASE(lane->work, 0);
     }
 }
 

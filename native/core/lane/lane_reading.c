@@ -51,7 +51,8 @@ bool lc_lane_readings_take(lc_lane_readings *readings, uint64_t tid, uint64_t tu
         return false;
     }
     readings->latest = now;
-    /* What was idle for long was perhaps idle as a loop only: work outside any bracket is none of the turn's. */
+    /* What was idle for long was perhaps idle as a loop only: work outside any bracket is none of the
+     * turn's. */
     if (turn_begin_ns != 0 && now.at_ns < turn_begin_ns + JUST_BEGUN_NS &&
         readings->before_turn.at_ns + OLD_NS < turn_begin_ns) {
         readings->before_turn = now;
@@ -61,7 +62,8 @@ bool lc_lane_readings_take(lc_lane_readings *readings, uint64_t tid, uint64_t tu
 
 const lc_lane_reading *lc_lane_readings_before(const lc_lane_readings *readings, uint64_t begin_ns)
 {
-    const lc_lane_reading *const all[] = {&readings->latest, &readings->before_callback, &readings->before_turn};
+    const lc_lane_reading *const all[] = {&readings->latest, &readings->before_callback,
+                                          &readings->before_turn};
     const lc_lane_reading *before = NULL;
     const lc_lane_reading *just_after = NULL;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

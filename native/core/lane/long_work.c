@@ -41,7 +41,8 @@ void lc_long_work_relax(lc_lane *lane, uint64_t now, uint64_t rate)
 }
 
 /* The next entry; readers skip it until it has its sequence. */
-static lc_long_work *begin_entry(const lc_lane_context *context, lc_lane *lane, uint64_t sequence, uint64_t now)
+static lc_long_work *begin_entry(const lc_lane_context *context, lc_lane *lane, uint64_t sequence,
+                                 uint64_t now)
 {
     lc_long_work *entry = lc_long_work_entry(lane, sequence);
     LC_STORE(entry->sequence, 0);
@@ -82,7 +83,8 @@ void lc_long_work_add_callback(const lc_lane_context *context, lc_lane *lane, ui
     LC_STORE(entry->callbacks, 1);
     LC_STORE(entry->longest_ticks, ticks);
     LC_STORE(entry->turns_before, LC_LOAD(lane->turns));
-    LC_STORE(entry->busy_ticks_before, LC_LOAD(lane->busy_ticks) + (begin > turn_begin ? begin - turn_begin : 0u));
+    LC_STORE(entry->busy_ticks_before,
+             LC_LOAD(lane->busy_ticks) + (begin > turn_begin ? begin - turn_begin : 0u));
     LC_STORE(entry->callbacks_before, LC_LOAD(lane->callbacks) + LC_LOAD(lane->turn_callbacks) - 1u);
     lc_frame_source *source = context->source;
     if (source != NULL && source->name_ended != NULL) {
@@ -92,10 +94,12 @@ void lc_long_work_add_callback(const lc_lane_context *context, lc_lane *lane, ui
     note_in_turn(lane, ticks);
 }
 
-void lc_long_work_add_turn(const lc_lane_context *context, lc_lane *lane, uint64_t begin, uint64_t end, bool always)
+void lc_long_work_add_turn(const lc_lane_context *context, lc_lane *lane, const lc_callbacks *of,
+                           uint64_t begin, uint64_t end, bool always)
 {
     const uint64_t ticks = end - begin;
-    const uint64_t known = LC_LOAD(lane->long_turn) == LC_LOAD(lane->turn_epoch) ? LC_LOAD(lane->long_turn_ticks) : 0u;
+    const uint64_t known =
+        LC_LOAD(lane->long_turn) == LC_LOAD(lane->turn_epoch) ? LC_LOAD(lane->long_turn_ticks) : 0u;
     if (!always && ticks - least(known, ticks) <= LC_LOAD(lane->long_limit)) {
         return;
     }
@@ -105,10 +109,12 @@ void lc_long_work_add_turn(const lc_lane_context *context, lc_lane *lane, uint64
     LC_STORE(entry->epoch, LC_LOAD(lane->turn_epoch));
     LC_STORE(entry->begin, begin);
     LC_STORE(entry->end, end);
-    LC_STORE(entry->callbacks, LC_LOAD(lane->turn_callbacks));
-    LC_STORE(entry->longest_ticks, LC_LOAD(lane->turn_longest));
+    LC_STORE(entry->callbacks, of->count);
+    LC_STORE(entry->longest_ticks, of->longest);
     LC_STORE(entry->turns_before, LC_LOAD(lane->turns));
-    LC_STORE(entry->busy_ticks_before, LC_LOAD(lane->busy_ticks));
+    const uint64_t turn_begin = LC_LOAD(lane->turn_begin);
+    LC_STORE(entry->busy_ticks_before,
+             LC_LOAD(lane->busy_ticks) + (begin > turn_begin ? begin - turn_begin : 0u));
     LC_STORE(entry->callbacks_before, LC_LOAD(lane->callbacks));
     end_entry(lane, entry, sequence);
 }

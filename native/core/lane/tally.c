@@ -1,5 +1,7 @@
 #include "core/lane/tally.h"
 
+#include <string.h>
+
 static uint32_t place_of(lc_work_kind kind, uint64_t site)
 {
     return (uint32_t)(((kind.key ^ site) * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % LC_TALLY_COUNT;
@@ -42,6 +44,9 @@ static lc_tally_entry *entry_of(lc_lane *lane, lc_work_kind kind, uint64_t site)
 
 void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t site, uint64_t begin, uint64_t ticks)
 {
+    if (begin < LC_LOAD(lane->turn_rest)) {
+        return; /* it was judged alone */
+    }
     if (LC_LOAD(lane->tally_turn) != LC_LOAD(lane->turn_epoch)) {
         begin_again(lane, begin);
     }
@@ -65,8 +70,8 @@ void lc_tally_ask(lc_lane *lane, uint64_t turn_epoch)
 }
 
 /* The contributor of a lane's entry, made with its name if need be. */
-static lc_contributor_entry *contributor_of(lc_slot_writer *writer, uint32_t place, const lc_tally_entry *entry,
-                                            lc_frame_source *source)
+static lc_contributor_entry *contributor_of(lc_slot_writer *writer, uint32_t place,
+                                            const lc_tally_entry *entry, lc_frame_source *source)
 {
     lc_slot *slot = writer->slot;
     const uint64_t count = LC_LOAD(slot->contributor_count);
@@ -91,13 +96,26 @@ static lc_contributor_entry *contributor_of(lc_slot_writer *writer, uint32_t pla
     return contributor;
 }
 
+static void forget(lc_slot_writer *writer)
+{
+    LC_STORE(writer->slot->contributor_count, 0);
+    LC_STORE(writer->slot->contributors_dropped, 0);
+    LC_STORE(writer->slot->contributors_from_ns, 0);
+    memset(writer->contributors, 0, sizeof writer->contributors);
+    writer->tally_from = 0;
+}
+
 void lc_tally_copy(lc_slot_writer *writer, const lc_lane *lane, const lc_flight *flight, lc_instant now,
                    lc_frame_source *source)
 {
     lc_slot *slot = writer->slot;
-    const uint64_t turn = LC_ACQUIRE(lane->tally_turn);
+    const uint64_t turn = LC_ACQUIRE(lane->tally_turn), from = LC_LOAD(lane->tally_from);
     if (turn == 0 || turn != LC_LOAD(slot->turn_epoch)) {
         return;
+    }
+    if (writer->tally_from != from) { /* it began again in this turn */
+        forget(writer);
+        writer->tally_from = from;
     }
     const uint64_t rate = LC_LOAD(flight->header->tick_ns_q32);
     for (uint32_t i = 0; i < LC_TALLY_COUNT; i++) {
@@ -113,5 +131,9 @@ void lc_tally_copy(lc_slot_writer *writer, const lc_lane *lane, const lc_flight 
         }
     }
     LC_STORE(slot->contributors_dropped, LC_LOAD(lane->tally_dropped));
-    LC_STORE(slot->contributors_from_ns, lc_flight_ns_near(flight, now, LC_LOAD(lane->tally_from)));
+    LC_STORE(slot->contributors_from_ns, lc_flight_ns_near(flight, now, from));
+    atomic_thread_fence(memory_order_acquire);
+    if (LC_LOAD(lane->tally_turn) != turn || LC_LOAD(lane->tally_from) != from) { /* meanwhile */
+        forget(writer);
+    }
 }

@@ -9,7 +9,8 @@ void lc_feed_open(lc_feed *feed, const char *socket_name, uint64_t interval_ns)
 {
     const size_t bytes = socket_name == NULL ? 0 : strlen(socket_name);
     memset(feed, 0, sizeof *feed);
-    if (bytes < 2 || bytes >= sizeof feed->address.sun_path || (socket_name[0] != '/' && socket_name[0] != '@')) {
+    if (bytes < 2 || bytes >= sizeof feed->address.sun_path ||
+        (socket_name[0] != '/' && socket_name[0] != '@')) {
         return;
     }
     feed->address.sun_family = AF_UNIX;
@@ -57,8 +58,8 @@ bool lc_feed_send(const lc_feed *feed, const char *text, size_t bytes)
     if (fd < 0) {
         return false;
     }
-    const ssize_t sent = sendto(fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&feed->address,
-                                feed->address_bytes);
+    const ssize_t sent = sendto(fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL,
+                                (const struct sockaddr *)&feed->address, feed->address_bytes);
     close(fd);
     return sent == (ssize_t)bytes;
 }

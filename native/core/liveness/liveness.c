@@ -1,14 +1,37 @@
 #include "core/liveness/liveness.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "core/liveness/hung_end.h"
-#include "core/watchdog/stall_slot.h"
+#include "core/clock/clock.h"
+#include "core/watchdog/futex.h"
 
 #define ABORT_PATIENCE_NS UINT64_C(1000000000)
 
 enum { TEXT_BYTES = 512, NAME_BYTES = 160 };
+
+enum { ABORTED = 128 + SIGABRT };
+
+/* Ends the process as a supervisor would, by SIGABRT: what the program has for it (faulthandler, a crash
+ * reporter) gets `patience_ns`, and a core is made where that is allowed. One that goes on all the same,
+ * as its handler waits for the GIL or returns, is ended by the signal's default action. Does not return.
+ * The watchdog's thread, which blocks all signals. */
+static _Noreturn void end_hung_process(uint64_t patience_ns)
+{
+    lc_bell never = 0;
+    sigset_t aborts;
+    (void)kill(getpid(), SIGABRT); /* a thread of the program's takes it */
+    lc_bell_wait(&never, 0, lc_now_ns() + patience_ns);
+    (void)signal(SIGABRT, SIG_DFL);
+    sigemptyset(&aborts);
+    sigaddset(&aborts, SIGABRT);
+    (void)pthread_sigmask(SIG_UNBLOCK, &aborts, NULL);
+    (void)raise(SIGABRT);
+    _exit(ABORTED);
+}
 
 /* The loop that has been in one turn for longest. */
 typedef struct {
@@ -17,7 +40,10 @@ typedef struct {
     bool some_in_turn;
 } longest_turn;
 
-static bool is_loop(const lc_lane *lane) { return strncmp(lane->loop_kind, "thread", sizeof lane->loop_kind) != 0; }
+static bool is_loop(const lc_lane *lane)
+{
+    return strncmp(lane->loop_kind, "thread", sizeof lane->loop_kind) != 0;
+}
 
 static lc_progress_facts facts_of(const lc_watchdog *w, const lc_lane *lane)
 {
@@ -76,8 +102,8 @@ static int describe(const lc_watchdog *w, const longest_turn *turn, char *out, s
         copy_name(callback, sizeof callback, (const char *)writer->slot + name.offset, name.bytes);
     }
     const unsigned long long tenths = turn->held_ns / 100000000u;
-    return snprintf(out, room, "%s (%s) has not waited for events for %llu.%llu s%s%s", thread, kind, tenths / 10u, tenths % 10u,
-                    callback[0] == '\0' ? "" : ", in ", callback);
+    return snprintf(out, room, "%s (%s) has not waited for events for %llu.%llu s%s%s", thread, kind,
+                    tenths / 10u, tenths % 10u, callback[0] == '\0' ? "" : ", in ", callback);
 }
 
 static void feed(lc_watchdog *w, const longest_turn *turn, uint64_t now_ns)
@@ -103,8 +129,10 @@ static void say_end(const lc_watchdog *w, const longest_turn *turn)
     char text[2 * TEXT_BYTES], why[TEXT_BYTES];
     lc_console console = {0};
     describe(w, turn, why, sizeof why);
-    const int bytes = snprintf(text, sizeof text, "loopcanary: %s: the process ends itself (exit_when_hung)\n", why);
-    lc_console_allow(&console, atomic_load(&w->courier->console.device), atomic_load(&w->courier->console.inode));
+    const int bytes =
+        snprintf(text, sizeof text, "loopcanary: %s: the process ends itself (exit_when_hung)\n", why);
+    lc_console_allow(&console, atomic_load(&w->courier->console.device),
+                     atomic_load(&w->courier->console.inode));
     (void)lc_console_write(&console, text, (size_t)bytes);
 }
 
@@ -112,12 +140,13 @@ static void end_hung(lc_watchdog *w, const longest_turn *turn)
 {
     const lc_slot_writer *writer = w->watches[turn->index].writer;
     if (writer != NULL) {
-        (void)lc_checkpoint_write(&w->checkpoint, w->flight, turn->index, writer->slot); /* a container's memory ends with it */
+        /* a container's memory ends with it */
+        (void)lc_checkpoint_write(&w->checkpoint, w->flight, turn->index, writer->slot);
     }
     if (w->courier != NULL) {
         say_end(w, turn);
     }
-    lc_end_hung_process(ABORT_PATIENCE_NS);
+    end_hung_process(ABORT_PATIENCE_NS);
 }
 
 uint64_t lc_liveness_look(lc_watchdog *w, uint64_t now_ns)

@@ -1,7 +1,8 @@
 /* For how long a loop has been in its present turn, as the watchdog itself saw it.
  *
- * What is summed up is the time between the watchdog's looks, and of each no more than LC_PROGRESS_STEP_NS: while the process is
- * stopped (SIGSTOP, a debugger) or the machine sleeps, the watchdog does not look either, and that time is nobody's fault.
+ * What is summed up is the time between the watchdog's looks, and of each no more than LC_PROGRESS_STEP_NS:
+ * while the process is stopped (SIGSTOP, a debugger) or the machine sleeps, the watchdog does not look
+ * either, and that time is nobody's fault.
  */
 #ifndef LOOPCANARY_PROGRESS_H
 #define LOOPCANARY_PROGRESS_H
@@ -17,9 +18,9 @@ typedef struct {
     uint64_t generation; /* of the lane */
     uint64_t turn;       /* its turn_epoch at the last look */
     uint64_t looked_ns;
-    uint64_t held_ns;       /* in this turn */
-    uint64_t grant_epoch;   /* the callback to which `expect` granted... */
-    uint64_t grant_ns;      /* ...this much; */
+    uint64_t held_ns;          /* in this turn */
+    uint64_t grant_epoch;      /* the callback to which `expect` granted... */
+    uint64_t grant_ns;         /* ...this much; */
     uint64_t grants_before_ns; /* and to callbacks of the turn before it */
 } lc_progress;
 
@@ -31,8 +32,8 @@ typedef struct {
     uint64_t grant_ns; /* 0: none */
 } lc_progress_facts;
 
-/* Notes a look at `now_ns`. Answers how long the turn has lasted without what was granted to it; 0: it waits. Pure but for
- * `progress`. */
+/* Notes a look at `now_ns`. Answers how long the turn has lasted without what was granted to it; 0: it
+ * waits. Pure but for `progress`. */
 uint64_t lc_progress_note(lc_progress *progress, const lc_progress_facts *facts, uint64_t now_ns);
 
 #endif

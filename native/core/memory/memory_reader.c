@@ -2,9 +2,10 @@
  * needs no privilege for one's own process. Sandboxes (seccomp filters of containers before Linux
  * 4.8, gVisor) may refuse it, where /proc/self/mem mostly still works, at a call a range.
  *
- * It looks up and pins the pages of every range. process_vm_writev to one's own process does so with the pages of the
- * copy alone and takes the ranges as any system call takes its arguments: 24 ranges are copied in 2 us in place of
- * 14, so that what belongs together is copied nearly at once (docs/decisions/0002-walker.md). */
+ * It looks up and pins the pages of every range. process_vm_writev to one's own process does so with the
+ * pages of the copy alone and takes the ranges as any system call takes its arguments: 24 ranges are
+ * copied in 2 us in place of 14, so that what belongs together is copied nearly at once
+ * (docs/internals/walker.md). */
 #include "core/memory/memory_reader.h"
 
 #include <errno.h>
@@ -45,8 +46,9 @@ static size_t read_vm(const lc_memory_reader *self, const lc_read_request *reque
     return copied < 0 ? 0 : whole_requests(requests, count, (size_t)copied);
 }
 
-/* To the process that calls, whichever that is: after a fork, a process number that was kept is the parent's. A
- * call by its number, since the sanitizers' wrapper takes the ranges for memory that must not change or be freed. */
+/* To the process that calls, whichever that is: after a fork, a process number that was kept is the
+ * parent's. A call by its number, since the sanitizers' wrapper takes the ranges for memory that must not
+ * change or be freed. */
 static ssize_t vm_writev_to_self(const lc_read_request *requests, size_t count)
 {
     struct iovec from[LC_READ_BATCH_MAX];
@@ -75,7 +77,8 @@ static size_t read_own(const lc_memory_reader *self, const lc_read_request *requ
     if (copied >= 0) {
         return whole_requests(requests, count, (size_t)copied);
     }
-    /* An address that no process can have fails the call as a whole: what comes before it is read one by one. */
+    /* An address that no process can have fails the call as a whole: what comes before it is read one by
+     * one. */
     size_t done = 0;
     while (count > 1 && done < count &&
            vm_writev_to_self(&requests[done], 1) == (ssize_t)requests[done].bytes) {
@@ -88,8 +91,8 @@ static bool pread_whole(int fd, const lc_read_request *request)
 {
     size_t done = 0;
     while (done < request->bytes) {
-        const ssize_t got = pread(fd, (char *)request->into + done, request->bytes - done,
-                                  (off_t)(request->address + done));
+        const ssize_t got =
+            pread(fd, (char *)request->into + done, request->bytes - done, (off_t)(request->address + done));
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -176,7 +179,7 @@ static lc_reader_kind find_way(lc_memory_reader *fresh)
     return LC_READER_NONE;
 }
 
-/* A thread without the GIL may be reading for what it has just ended: `read` is at no moment none. */
+/* `read` is never NULL: a thread without the GIL may still be reading names of work that it has ended. */
 
 lc_reader_kind lc_memory_reader_open(lc_memory_reader *reader, pid_t pid)
 {

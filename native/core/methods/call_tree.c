@@ -13,8 +13,8 @@ typedef struct {
 typedef struct {
     const lc_calls_window *window;
     lc_call_tree *tree;
-    uint32_t *hash;  /* of nodes by (parent, id), plus 1 */
-    uint16_t *open;  /* how often each id is on the stack */
+    uint32_t *hash; /* of nodes by (parent, id), plus 1 */
+    uint16_t *open; /* how often each id is on the stack */
     frame *stack;
     uint32_t depth;
     uint64_t deeper; /* calls for which the stack had no room */
@@ -33,7 +33,8 @@ typedef struct {
 
 static uint32_t id_of(uint64_t word) { return (uint32_t)(word >> LC_CALLS_TIME_BITS) & LC_CALLS_ID_MAX; }
 
-/* Words have the lower bits of their time: it is the one nearest to the window's end. Never back. */
+/* A word has the lower bits of its time only: of the times with these bits the one nearest to the window's
+ * end counts. Times never go back. */
 static uint64_t time_of(builder *b, uint64_t word)
 {
     const uint64_t near = b->window->end_us;
@@ -70,17 +71,18 @@ static lc_call_work *running_work(builder *b)
     if (work < LC_CALLS_WORK) {
         return NULL;
     }
-    return &b->tree->works[work - LC_CALLS_WORK < LC_CALLS_WORKS ? work - LC_CALLS_WORK : LC_CALLS_WORK_OTHER - LC_CALLS_WORK];
+    return &b->tree->works[work - LC_CALLS_WORK < LC_CALLS_WORKS ? work - LC_CALLS_WORK
+                                                                 : LC_CALLS_WORK_OTHER - LC_CALLS_WORK];
 }
 
-/* There are no more calls around it than are open. */
+/* Lowers the number of calls around the running work to those that are still open. */
 static void less_around(builder *b)
 {
     uint32_t *around = &b->tree->at_work.around;
     *around = *around < b->depth ? *around : b->depth;
 }
 
-/* A call that the work began is over, or as much of it as is in the window. */
+/* Counts a call that the running work began and that ends at `us`: its part inside the window. */
 static void count_for_work(builder *b, const frame *f, uint64_t us)
 {
     const uint64_t end = us < b->window->end_us ? us : b->window->end_us;
@@ -90,7 +92,7 @@ static void count_for_work(builder *b, const frame *f, uint64_t us)
     }
 }
 
-/* What the work before it began is counted so far. */
+/* Other work begins: the open call of the work before it is counted up to now. */
 static void begin_work(builder *b, uint32_t number, uint64_t us)
 {
     if (b->in_window && b->depth > b->tree->at_work.around) {
@@ -118,7 +120,8 @@ static uint32_t new_node(builder *b, uint32_t parent, uint32_t id)
 
 static uint32_t node_for(builder *b, uint32_t parent, uint32_t id)
 {
-    uint32_t at = (uint32_t)(((uint64_t)parent * 0x9e3779b97f4a7c15u ^ id) * 0xff51afd7ed558ccdu >> 40) % HASH;
+    uint32_t at =
+        (uint32_t)(((uint64_t)parent * 0x9e3779b97f4a7c15u ^ id) * 0xff51afd7ed558ccdu >> 40) % HASH;
     while (b->hash[at] != 0) {
         const lc_call_node *node = &b->tree->nodes[b->hash[at] - 1u];
         if (node->parent == parent && node->id == id) {
@@ -133,7 +136,8 @@ static uint32_t node_for(builder *b, uint32_t parent, uint32_t id)
     return node;
 }
 
-/* A call that has no node of its own counts for the one around it. */
+/* The node of the innermost of these calls that has one: a call without a node counts for the call around
+ * it. */
 static uint32_t around(const builder *b, uint32_t depth)
 {
     while (depth > 0 && b->stack[depth - 1u].node == LC_NO_NODE) {
@@ -177,7 +181,8 @@ static void push(builder *b, uint32_t id, uint64_t us)
         return;
     }
     const uint64_t around_us = b->depth > 0 ? b->stack[b->depth - 1u].since_us : 0;
-    us = us > around_us ? us : around_us; /* a file may say otherwise */
+    /* no call begins before the call around it, whatever the file says */
+    us = us > around_us ? us : around_us;
     b->stack[b->depth] = (frame){id, LC_NO_NODE, us};
     b->open[id]++;
     if (b->in_window) {
@@ -200,7 +205,8 @@ static void pop(builder *b, uint64_t us)
     less_around(b);
 }
 
-/* As lc_calls_leave: down to the innermost of this id. False: none is open. */
+/* Ends calls down to the innermost one of this id, as lc_calls_leave does. False: no call of this id is
+ * open. */
 static bool leave(builder *b, uint32_t id, uint64_t us)
 {
     if (b->deeper > 0) {
@@ -227,7 +233,7 @@ static void empty_stack(builder *b)
 
 /* ---- the two passes ----------------------------------------------------------------------- */
 
-/* Whether those that the words leave open are the open calls from this one on. */
+/* Whether the calls that the words leave open are window->opened from this index on. */
 static bool agrees_from(const builder *b, uint64_t older)
 {
     const lc_calls_window *w = b->window;
@@ -240,7 +246,7 @@ static bool agrees_from(const builder *b, uint64_t older)
     return true;
 }
 
-/* Which calls end in the words without a beginning in them: they were open before, the last one outermost. */
+/* First pass: finds calls that end in the words and began before them, the last one outermost. */
 static bool find_unmatched(builder *b, chunk *c)
 {
     const lc_calls_window *w = b->window;
@@ -258,12 +264,12 @@ static bool find_unmatched(builder *b, chunk *c)
             push(b, id_of(word), us);
         } else if (!leave(b, id_of(word), us) && b->unmatched_count < LC_TREE_STACK_MAX) {
             b->unmatched[b->unmatched_count++] = id_of(word);
-            empty_stack(b); /* what has begun since was inside it */
+            empty_stack(b); /* all calls that began since were inside it, and have ended with it */
         }
     }
     const uint64_t still_open = b->depth + b->deeper;
     uint64_t older = w->depth > still_open ? w->depth - still_open : 0;
-    /* A thread that was killed in the middle of a note: its words may know of one more. */
+    /* A thread that was killed while it noted a call may have one word more than it noted open calls. */
     older += !agrees_from(b, older) && agrees_from(b, older + 1u);
     b->opened_before = older < w->opened_count ? (size_t)older : w->opened_count;
     empty_stack(b);
@@ -302,7 +308,8 @@ static void open_window(builder *b)
     for (uint32_t depth = 0; depth < b->depth; depth++) {
         open_node(b, depth, b->stack[depth].since_us);
     }
-    /* Where the words go on from others, it was counted with those. */
+    /* The work that runs at the begin is counted here, unless the words before were read: then it was
+     * counted with those. */
     lc_call_work *work = running_work(b);
     if (work != NULL && b->depth > b->tree->at_work.around && b->window->before != LC_BEFORE_READ) {
         work->times++;
@@ -352,7 +359,7 @@ static bool grow_tree(builder *b, chunk *c)
         }
     }
     if (!b->in_window) {
-        open_window(b); /* nothing began or ended in it */
+        open_window(b); /* no call began or ended in the window */
     }
     close_window(b);
     return true;
@@ -360,7 +367,8 @@ static bool grow_tree(builder *b, chunk *c)
 
 static bool build(builder *b, chunk *c)
 {
-    return note_first(b, c) && (b->window->before == LC_BEFORE_NONE || find_unmatched(b, c)) && grow_tree(b, c);
+    return note_first(b, c) && (b->window->before == LC_BEFORE_NONE || find_unmatched(b, c)) &&
+           grow_tree(b, c);
 }
 
 bool lc_call_tree_build(const lc_calls_window *window, lc_call_tree *tree)
@@ -377,7 +385,8 @@ bool lc_call_tree_build(const lc_calls_window *window, lc_call_tree *tree)
         .unmatched = malloc(sizeof(uint32_t) * LC_TREE_STACK_MAX),
     };
     chunk *c = calloc(1, sizeof *c);
-    const bool built = tree->nodes && tree->works && b.hash && b.open && b.stack && b.unmatched && c && build(&b, c);
+    const bool built =
+        tree->nodes && tree->works && b.hash && b.open && b.stack && b.unmatched && c && build(&b, c);
     free(b.hash);
     free(b.open);
     free(b.stack);
@@ -394,4 +403,62 @@ void lc_call_tree_free(lc_call_tree *tree)
     free(tree->nodes);
     free(tree->works);
     memset(tree, 0, sizeof *tree);
+}
+
+/* ---- which nodes are shown ------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t total_us;
+    uint32_t node;
+} weighed;
+
+static int heavier(const void *left, const void *right)
+{
+    const weighed *a = left, *b = right;
+    if (a->total_us != b->total_us) {
+        return a->total_us > b->total_us ? -1 : 1;
+    }
+    return a->node < b->node ? -1 : 1; /* parents, which come first, before what is in them */
+}
+
+static void keep_marked(lc_call_tree *tree, uint32_t *renumbered, uint64_t *left_out_us)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        lc_call_node node = tree->nodes[i];
+        if (renumbered[i] == LC_NO_NODE) {
+            *left_out_us += node.total_us - node.inner_us;
+            continue;
+        }
+        node.parent = node.parent == LC_NO_NODE ? LC_NO_NODE : renumbered[node.parent];
+        renumbered[i] = kept;
+        tree->nodes[kept++] = node;
+    }
+    tree->count = kept;
+}
+
+bool lc_call_tree_keep(lc_call_tree *tree, uint32_t most, uint64_t *left_out_nodes, uint64_t *left_out_us)
+{
+    *left_out_nodes = *left_out_us = 0;
+    if (tree->count <= most) {
+        return true;
+    }
+    weighed *order = malloc(sizeof(weighed) * tree->count);
+    uint32_t *renumbered = malloc(sizeof(uint32_t) * tree->count);
+    const bool has_room = order != NULL && renumbered != NULL;
+    if (has_room) {
+        for (uint32_t i = 0; i < tree->count; i++) {
+            order[i] = (weighed){tree->nodes[i].total_us, i};
+            renumbered[i] = LC_NO_NODE;
+        }
+        qsort(order, tree->count, sizeof *order, heavier);
+        for (uint32_t i = 0; i < most; i++) {
+            renumbered[order[i].node] = 0;
+        }
+        *left_out_nodes = tree->count - most;
+        keep_marked(tree, renumbered, left_out_us);
+    }
+    free(order);
+    free(renumbered);
+    return has_room;
 }

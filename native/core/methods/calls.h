@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/statvfs.h>
 
 #include "core/clock/clock.h"
 #include "core/methods/calls_format.h"
@@ -19,14 +20,21 @@ typedef struct {
     uint64_t *words;
     uint64_t mask;
     uint64_t written, depth, base_ticks, us_q64; /* as in the header: read without a look at shared memory */
-    int64_t slow_us;  /* a call of this length is slow; INT64_MAX: none is */
+    int64_t slow_us;                             /* a call of this length is slow; INT64_MAX: none is */
     uint64_t told_us; /* when the slow call that was noted last had begun, plus 1 */
     size_t bytes;
 } lc_calls;
 
-/* Makes the file (must not exist; mode 0600) with room for so many words, a power of two, or where the device has no room for
- * them for half as many, and so on. Its blocks are set aside: a full device is an error here and no SIGBUS later.
- * 0, or an errno. `rate_q32`: nanoseconds a tick, times 2^32. */
+/* How many bytes of a folder one ring may have: of it this user's rings, of which the `others` have so
+ * many bytes there, take at most a quarter, and half of what is free (lc_room). `made`: the ring has so
+ * many already. UINT64_MAX: any. */
+uint64_t lc_calls_room(const struct statvfs *folder, uint64_t others, uint64_t made);
+
+/* Makes the file (must not exist; a path with a folder, as `/dev/shm/1.flight.calls-0`; mode 0600) with
+ * room for so many words, a power of two, or where there is no room for them (lc_calls_room,
+ * lc_spare_addresses) for half as many, and so on. Its blocks are set aside: a full device is an error
+ * here and no SIGBUS later. 0, or an errno. Reads the folder; allocates. `rate_q32`: nanoseconds a tick,
+ * times 2^32. */
 int lc_calls_create(lc_calls *calls, const char *path, uint64_t words, uint64_t rate_q32);
 
 /* From here on they are the calling thread's; what was noted before is gone. */
@@ -35,20 +43,24 @@ void lc_calls_begin(lc_calls *calls, uint64_t tid);
 /* The thread has ended; what it noted can be read. */
 void lc_calls_end(lc_calls *calls);
 
+/* In a forked child: memory of no meaning takes the place of the parent's file, until the close. */
+void lc_calls_let_go(const lc_calls *calls);
+
 /* Unmaps the file, which stays. Idempotent. */
 void lc_calls_close(lc_calls *calls);
 
 /* A call of this code begins, or goes on. */
 void lc_calls_enter(lc_calls *calls, uint32_t id);
 
-/* The innermost call of this code ends, or pauses; those inside it end with it. One that is not open is none. Whether it was slow;
- * then lc_calls_note_slow notes it. */
+/* The innermost call of this code ends, or pauses; those inside it end with it. One that is not open is
+ * none. Whether it was slow; then lc_calls_note_slow notes it. */
 bool lc_calls_leave(lc_calls *calls, uint32_t id);
 
 /* Of the call that has just ended: whether a turn or a callback that began at these ticks began inside it. */
 bool lc_calls_has_begun_in_last(const lc_calls *calls, uint64_t ticks);
 
-/* Notes the call that has just ended, and was slow. False: one inside it was noted, and says more of where the time went. */
+/* Notes the call that has just ended, and was slow. False: one inside it was noted, and says more of where
+ * the time went. */
 bool lc_calls_note_slow(lc_calls *calls);
 
 /* The calls from here on, until the next such note, belong to this work (LC_CALLS_WORK). */

@@ -13,24 +13,27 @@
 #include <unistd.h>
 
 #include "core/got/got.h"
+#include "core/patches/patches.h"
 
 enum { SIGNALS = 64, SPINS = 256, SLEEPS = 100, PATCHES = 4, FIRST_PROCESS = 1 };
 
-/* By address, which the compiler must not see through: calls of ours are not led back here where this object's are replaced, too. */
+/* By address, which the compiler must not see through: calls of ours are not led back here where this
+ * object's are replaced, too. */
 static int (*const volatile kernel)(int, const struct sigaction *, struct sigaction *) = sigaction;
 
 static struct sigaction asked[SIGNALS]; /* the program's; of those signals for which the kernel has ours */
 static _Atomic uint64_t watched;
 static _Atomic(lc_signal_note) noting; /* NULL: nothing is noted */
-static _Atomic pid_t process;          /* a child that shares this memory until its exec (vfork) is another one */
-static _Atomic pid_t busy; /* the process of the thread that is inside; 0: none is */
+static _Atomic pid_t process; /* a child that shares this memory until its exec (vfork) is another one */
+static _Atomic pid_t busy;    /* the process of the thread that is inside; 0: none is */
 static lc_got_patch patches[PATCHES];
 static _Atomic uint64_t ending; /* of those watched: the program has the default action for them */
 
 static void on_signal(int number, siginfo_t *info, void *context);
 
-/* With all signals blocked: no handler waits for the thread that it has interrupted. Others wait for a few instructions, or for as long
- * as the host does not run that thread; where a fork has left it taken, whose holder is not here, for a tenth of a second. */
+/* With all signals blocked: no handler waits for the thread that it has interrupted. Others wait for a few
+ * instructions, or for as long as the host does not run that thread; where a fork has left it taken, whose
+ * holder is not here, for a tenth of a second. */
 static void enter(sigset_t *before)
 {
     sigset_t all;
@@ -83,7 +86,8 @@ static int put(int number, const struct sigaction *wanted)
     struct sigaction made;
     const bool ends = is_plain(wanted, SIG_DFL);
     atomic_fetch_and(&ending, ~LC_SIGNAL_BIT(number));
-    const bool has_no_effect = ends && atomic_load(&process) == FIRST_PROCESS && !(LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number));
+    const bool has_no_effect =
+        ends && atomic_load(&process) == FIRST_PROCESS && !(LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number));
     if (is_plain(wanted, SIG_IGN) || has_no_effect) {
         return kernel(number, wanted, NULL);
     }
@@ -134,8 +138,8 @@ static bool does_nothing(int number, const siginfo_t *info)
     return atomic_load(&process) == FIRST_PROCESS && !lc_signal_is_fault(number, info);
 }
 
-/* What the kernel would have done: the signal is pending when the handler returns, and ends the process where it was. A call that had
- * opened it for itself (ppoll, sigsuspend) would close it again before that. */
+/* What the kernel would have done: the signal is pending when the handler returns, and ends the process
+ * where it was. A call that had opened it for itself (ppoll, sigsuspend) would close it again before that. */
 static void end_by(int number, siginfo_t *info, void *context)
 {
     const struct sigaction plain = {.sa_handler = SIG_DFL};
@@ -153,8 +157,9 @@ static void end_by(int number, siginfo_t *info, void *context)
     }
 }
 
-/* What the program has for it. False: another handler has called ours, which was there before it. Where the default action is in place,
- * the kernel has called: once, as the program had asked, or just before ours was taken out. */
+/* What the program has for it. False: another handler has called ours, which was there before it. Where
+ * the default action is in place, the kernel has called: once, as the program had asked, or just before
+ * ours was taken out. */
 static bool find_programs(int number, struct sigaction *action)
 {
     struct sigaction now;
@@ -176,7 +181,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
     const bool by_kernel = find_programs(number, &action);
     const bool ends = is_plain(&action, SIG_DFL);
     const lc_signal_note note = atomic_load(&noting);
-    if (by_kernel && note != NULL && getpid() == atomic_load(&process) && !(ends && does_nothing(number, info))) {
+    if (by_kernel && note != NULL && getpid() == atomic_load(&process) &&
+        !(ends && does_nothing(number, info))) {
         note(number, info, context, ends);
     }
     errno = error;
@@ -184,7 +190,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
         action.sa_sigaction(number, info, context);
     } else if (ends && by_kernel) { /* another handler finds nothing to call where the default action is */
         end_by(number, info, context);
-    } else if (ends && (LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number))) { /* but it would fault for ever; there may be no info */
+        /* but it would fault for ever; there may be no info */
+    } else if (ends && (LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number))) {
         const struct sigaction plain = {.sa_handler = SIG_DFL};
         (void)kernel(number, &plain, NULL);
     } else if (!ends && action.sa_handler != SIG_IGN) {
@@ -194,7 +201,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 bool lc_dispositions_may_end(void) { return (atomic_load(&ending) & atomic_load(&watched)) != 0; }
 
-/* Of the main thread, which the kernel prefers: one that blocks the signal is to wait. */
+/* Whether the main thread, which the kernel prefers, blocks the signal: then the signal is to wait. */
 static bool is_blocked(int number)
 {
     char path[64], text[4096];
@@ -209,7 +216,8 @@ static bool is_blocked(int number)
     return found == NULL || ((strtoull(found + sizeof "SigBlk:" - 1u, NULL, 16) >> (number - 1)) & 1u);
 }
 
-/* By a signal to this thread: one more to the process would be dropped beside the one that waits. */
+/* Ends the process by a signal to this thread: one more to the process would be dropped beside the one that
+ * waits. */
 static void end_here(int number)
 {
     const struct sigaction plain = {.sa_handler = SIG_DFL};
@@ -259,11 +267,16 @@ static void give_back(uint64_t signals, bool only_default)
         sigset_t mask;
         if (signals & LC_SIGNAL_BIT(number)) {
             enter(&mask);
-            if (kernel(number, NULL, &now) == 0 && is_ours(&now) &&
-                (!only_default || is_plain(&asked[number], SIG_DFL))) {
+            const bool has_ours = kernel(number, NULL, &now) == 0 && is_ours(&now);
+            const bool stays = has_ours && only_default && !is_plain(&asked[number], SIG_DFL);
+            if (has_ours && !stays) {
                 (void)kernel(number, &asked[number], NULL);
             }
             leave(&mask);
+            if (!stays) { /* another one's handler may call ours */
+                const bool is_free = has_ours || is_plain(&now, SIG_DFL) || is_plain(&now, SIG_IGN);
+                (void)lc_patch_note("%csignal %d", is_free ? '-' : '!', number);
+            }
         }
     }
 }
@@ -271,17 +284,15 @@ static void give_back(uint64_t signals, bool only_default)
 static void lead_calls_here(const void *caller)
 {
     if (caller != NULL && patches[0].entry == NULL) {
-        (void)lc_got_lead(caller, "sigaction", (void *)(uintptr_t)kernel, (void *)(uintptr_t)lc_disposition_change, patches,
-                          PATCHES);
+        (void)lc_got_lead(caller, "sigaction", (void *)(uintptr_t)kernel,
+                          (void *)(uintptr_t)lc_disposition_change, patches, PATCHES);
     }
 }
 
 static void leave_calls(void)
 {
     for (size_t i = 0; i < PATCHES; i++) {
-        if (patches[i].entry != NULL && lc_got_restore(&patches[i])) {
-            patches[i].entry = NULL;
-        }
+        (void)lc_got_restore(&patches[i]);
     }
 }
 
@@ -302,6 +313,8 @@ void lc_dispositions_begin(uint64_t signals, lc_signal_note note, const void *ca
                 (void)put(number, is_ours(&now) ? &asked[number] : &now);
             }
             leave(&mask);
+            (void)lc_patch_note("-signal %d", number); /* a parent's, that is ours again */
+            (void)lc_patch_note("+signal %d", number);
         }
     }
 }

@@ -1,9 +1,7 @@
 #include "core/signals/kill_signals.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -11,6 +9,7 @@
 
 #include "core/signals/disposition.h"
 #include "core/signals/fault_stack.h"
+#include "core/waits/child_target.h"
 #include "core/watchdog/stall_watch.h"
 
 enum { LEAVE_TRIES = 200, PENDING_NS = 250 * 1000 * 1000, LOOK_NS = 500 * 1000 * 1000 };
@@ -20,10 +19,11 @@ static lc_bell asked, answered;         /* how many signals came; how many the w
 static _Atomic uint32_t unanswered;     /* 1: a handler waited in vain, and nothing was answered since */
 static _Atomic uint32_t inside;         /* handlers that touch the watchdog or its flight file */
 static _Atomic uint64_t faulty;         /* the thread that has caused the latest fault; 0: it was looked at */
+static _Atomic uint64_t handled;        /* faults that a handler of the program's got, a bit each */
 
-static lc_signals *signals_of(const lc_flight *flight)
+static lc_signals *signals_of(lc_header *header)
 {
-    return (lc_signals *)((char *)flight->header + LC_SIGNALS_OFFSET);
+    return (lc_signals *)((char *)header + LC_SIGNALS_OFFSET);
 }
 
 /* By a process, and not by the kernel or a timer. */
@@ -32,28 +32,46 @@ static bool is_sent(const siginfo_t *info)
     return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
 }
 
-/* A call, or a function's own frame, touches memory beside the stack pointer. A jump to code on a stack, which may not be
- * executed, does not. */
+static uint64_t stack_pointer(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return context->uc_mcontext.sp;
+#endif
+}
+
+/* A call, or a function's own frame, touches memory beside the stack pointer. A jump to code on a stack,
+ * which may not be executed, does not. */
 static bool is_stack_over(int number, const siginfo_t *info, const ucontext_t *context)
 {
     enum { BELOW = 4096, ABOVE = 64 * 1024 };
 #if defined(__x86_64__)
-    const uint64_t pointer = (uint64_t)context->uc_mcontext.gregs[REG_RSP], code = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+    const uint64_t code = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
-    const uint64_t pointer = context->uc_mcontext.sp, code = context->uc_mcontext.pc;
+    const uint64_t code = context->uc_mcontext.pc;
 #endif
+    const uint64_t pointer = stack_pointer(context);
     const uint64_t address = (uint64_t)(uintptr_t)info->si_addr;
-    return number == SIGSEGV && lc_signal_is_fault(number, info) && address != code && address + BELOW >= pointer &&
-           address < pointer + ABOVE;
+    return number == SIGSEGV && lc_signal_is_fault(number, info) && address != code &&
+           address + BELOW >= pointer && address < pointer + ABOVE;
 }
 
-static void put(const lc_flight *flight, int number, const siginfo_t *info, const void *context, bool ends)
+static uint64_t stack_of(int number, const siginfo_t *info, const ucontext_t *context)
 {
-    lc_signals *signals = signals_of(flight);
+    const uint64_t over = is_stack_over(number, info, context) ? LC_STACK_OVER : 0u;
+    const uint64_t below = stack_pointer(context) - (uint64_t)(uintptr_t)context->uc_stack.ss_sp;
+    return over | (below < context->uc_stack.ss_size ? LC_STACK_ALTERNATE : 0u);
+}
+
+static void put(lc_header *header, int number, const siginfo_t *info, const void *context, bool ends)
+{
+    lc_signals *signals = signals_of(header);
     const uint64_t sequence = atomic_fetch_add(&signals->seen, 1) + 1u;
     lc_signal_entry *entry = &signals->kept[(sequence - 1u) % LC_SIGNALS_KEPT];
     const bool has_sender = is_sent(info);
-    LC_RELEASE(entry->sequence, 0);
+    LC_STORE(entry->sequence, 0);
+    atomic_thread_fence(memory_order_release);
     memset(entry->command, 0, sizeof entry->command);
     LC_STORE(entry->number, (uint64_t)number);
     LC_STORE(entry->code, (uint64_t)(int64_t)info->si_code);
@@ -62,15 +80,16 @@ static void put(const lc_flight *flight, int number, const siginfo_t *info, cons
     LC_STORE(entry->at_ns, lc_now_ns());
     LC_STORE(entry->ends, ends);
     LC_STORE(entry->tid, (uint64_t)syscall(SYS_gettid));
-    LC_STORE(entry->stack_over, is_stack_over(number, info, context));
+    LC_STORE(entry->stack, stack_of(number, info, context));
     LC_RELEASE(entry->sequence, sequence);
 }
 
-static bool is_stalled(const lc_flight *flight)
+static bool is_stalled(const lc_header *header)
 {
-    const uint64_t used = LC_ACQUIRE(flight->header->sections[LC_SECTION_SLOTS].used);
+    const lc_section *slots = &header->sections[LC_SECTION_SLOTS];
+    const uint64_t used = LC_ACQUIRE(slots->used);
     for (uint64_t i = 0; i < used && i < LC_SLOT_COUNT; i++) {
-        const lc_slot *slot = lc_flight_slot(flight, i);
+        const lc_slot *slot = (const lc_slot *)((const char *)header + slots->offset + i * slots->stride);
         const uint64_t state = LC_ACQUIRE(slot->state);
         if ((state == LC_SLOT_OPEN || state == LC_SLOT_STALL) && LC_LOAD(slot->kind) != LC_ENDED_FAULT) {
             return true;
@@ -96,27 +115,37 @@ static void wait_for_evidence(uint32_t question, bool is_fault)
     }
 }
 
-/* A program that is sent many would do nothing but wait: not for those of timers, nor for a watchdog that cannot answer. */
-static bool is_waited_for(const lc_watchdog *w, const lc_flight *flight, const siginfo_t *info, bool is_fault)
+/* A program that is sent many would do nothing but wait: not for those of timers, nor for a watchdog that
+ * cannot answer. */
+static bool is_waited_for(const lc_watchdog *w, const lc_header *header, const siginfo_t *info, bool is_fault)
 {
-    const bool is_wanted = is_fault || (is_sent(info) && is_stalled(flight));
+    const bool is_wanted = is_fault || (is_sent(info) && is_stalled(header));
     return is_wanted && lc_life_is(&w->life, LC_LIFE_RUNS) && !atomic_load(&unanswered);
 }
 
+/* A second fault comes to a handler that has mended the first: runtimes cause them as part of their work,
+ * thousands in a second. The one that such a handler passes on to the default action comes once more, and
+ * ends the process. */
+static bool is_mended(int number, bool ends)
+{
+    return !ends && (atomic_fetch_or(&handled, LC_SIGNAL_BIT(number)) & LC_SIGNAL_BIT(number)) != 0;
+}
+
+/* On the program's stack, which may be an alternate one of a few kilobytes: nothing large is put there. */
 static void note(int number, const siginfo_t *info, const void *context, bool ends)
 {
     atomic_fetch_add(&inside, 1);
     lc_watchdog *w = atomic_load(&noted_by);
-    if (w != NULL) {
-        const lc_flight flight = *w->flight; /* the engine may stop from here on */
-        put(&flight, number, info, context, ends);
-        const bool is_fault = lc_signal_is_fault(number, info);
+    const bool is_fault = lc_signal_is_fault(number, info);
+    if (w != NULL && !(is_fault && is_mended(number, ends))) {
+        lc_header *header = w->flight->header; /* the engine may stop from here on; its pages stay */
+        put(header, number, info, context, ends);
         if (is_fault) {
             atomic_store(&faulty, (uint64_t)syscall(SYS_gettid));
         }
         const uint32_t question = atomic_fetch_add(&asked, 1) + 1u;
         lc_bell_ring(&w->bell);
-        if (is_waited_for(w, &flight, info, is_fault)) {
+        if (is_waited_for(w, header, info, is_fault)) {
             wait_for_evidence(question, is_fault);
         }
     }
@@ -127,6 +156,7 @@ void lc_kill_signals_begin(lc_watchdog *w, uint64_t signals, const void *caller)
 {
     if (signals != 0) {
         atomic_store(&unanswered, 0);
+        atomic_store(&handled, 0);
         atomic_store(&noted_by, w);
         lc_dispositions_begin(signals, note, caller);
         if (signals & LC_SIGNALS_FAULTS) {
@@ -153,23 +183,12 @@ void lc_kill_signals_leave(void)
     lc_dispositions_leave();
 }
 
-/* Of the sender, while it lives: once, as its number may be another's later. */
-static void name_sender(lc_signal_entry *entry, uint64_t sequence)
+/* Notes the command of the sender while it lives; once only, as its PID may be another process's later. */
+static void name_sender(lc_signal_entry *entry)
 {
-    char path[64], words[LC_COMMAND_BYTES];
-    const uint64_t pid = LC_LOAD(entry->pid);
-    if (pid == 0) {
-        return;
-    }
-    (void)snprintf(path, sizeof path, "/proc/%llu/cmdline", (unsigned long long)pid);
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const ssize_t bytes = file < 0 ? 0 : read(file, words, sizeof words - 1u);
-    if (file >= 0) {
-        close(file);
-    }
-    for (ssize_t i = 0; i < bytes && LC_ACQUIRE(entry->sequence) == sequence; i++) {
-        entry->command[i] = words[i] != '\0' ? words[i] : i + 1 < bytes ? ' ' : '\0';
-    }
+    char words[LC_COMMAND_BYTES] = "";
+    (void)lc_process_command(LC_LOAD(entry->pid), words, sizeof words - 1u);
+    memcpy(entry->command, words, sizeof words);
 }
 
 static void name_senders(lc_signals *signals)
@@ -180,22 +199,34 @@ static void name_senders(lc_signals *signals)
     for (uint64_t sequence = (named > oldest ? named : oldest) + 1u; sequence <= seen; sequence++) {
         lc_signal_entry *entry = &signals->kept[(sequence - 1u) % LC_SIGNALS_KEPT];
         if (LC_ACQUIRE(entry->sequence) == sequence) {
-            name_sender(entry, sequence);
+            name_sender(entry);
         }
+        /* A later signal may be there by now, whose number is not among these: readers leave its command
+         * alone. */
+        LC_RELEASE(signals->named, sequence);
     }
-    LC_STORE(signals->named, seen);
 }
 
-/* When this thread's latest fault came; 0: others have taken its place since. */
+static bool is_fault_of(const lc_signal_entry *entry, uint64_t tid)
+{
+    const siginfo_t info = {.si_code = (int)LC_LOAD(entry->code)};
+    return LC_ACQUIRE(entry->sequence) != 0 && LC_LOAD(entry->tid) == tid &&
+           lc_signal_is_fault((int)LC_LOAD(entry->number), &info);
+}
+
+/* When this thread's latest fault came, of those outside of handlers if there is one: what a crash reporter
+ * causes comes of the one that it reports. 0: others have taken its place since. */
 static uint64_t fault_of(const lc_signals *signals, uint64_t tid)
 {
-    uint64_t at_ns = 0;
+    uint64_t at_ns = 0, in_handler_ns = 0;
     for (uint64_t i = 0; i < LC_SIGNALS_KEPT; i++) {
         const lc_signal_entry *entry = &signals->kept[i];
-        const bool is_its = LC_ACQUIRE(entry->sequence) != 0 && LC_LOAD(entry->tid) == tid;
-        at_ns = is_its && LC_LOAD(entry->at_ns) > at_ns ? LC_LOAD(entry->at_ns) : at_ns;
+        if (is_fault_of(entry, tid)) {
+            uint64_t *latest = LC_LOAD(entry->stack) & LC_STACK_ALTERNATE ? &in_handler_ns : &at_ns;
+            *latest = LC_LOAD(entry->at_ns) > *latest ? LC_LOAD(entry->at_ns) : *latest;
+        }
     }
-    return at_ns;
+    return at_ns != 0 ? at_ns : in_handler_ns;
 }
 
 void lc_kill_signals_look(lc_watchdog *w)
@@ -205,13 +236,13 @@ void lc_kill_signals_look(lc_watchdog *w)
     if (question == atomic_load(&answered) || atomic_load(&noted_by) != w) {
         return;
     }
-    name_senders(signals_of(w->flight));
+    name_senders(signals_of(w->flight->header));
     const uint64_t tid = atomic_exchange(&faulty, 0);
     if (tid != 0) {
-        lc_stall_watch_take_fault(w, tid, fault_of(signals_of(w->flight), tid));
-        lc_stall_watch_take_threads(w, LC_LANE_COUNT);
+        lc_stall_watch_take_fault(w, tid, fault_of(signals_of(w->flight->header), tid));
+        lc_stall_watch_take_threads(w, LC_WATCH_FAULT);
     }
-    for (uint64_t i = 0; i < LC_LANE_COUNT && is_stalled(w->flight); i++) {
+    for (uint64_t i = 0; i < LC_LANE_COUNT && is_stalled(w->flight->header); i++) {
         lc_stall_watch_take_threads(w, i);
     }
     atomic_store(&unanswered, 0);
@@ -219,4 +250,7 @@ void lc_kill_signals_look(lc_watchdog *w)
     lc_bell_wake(&answered);
 }
 
-uint64_t lc_kill_signals_due(uint64_t now_ns) { return lc_dispositions_may_end() ? now_ns + LOOK_NS : LC_NO_DEADLINE; }
+uint64_t lc_kill_signals_due(uint64_t now_ns)
+{
+    return lc_dispositions_may_end() ? now_ns + LOOK_NS : LC_NO_DEADLINE;
+}

@@ -1,5 +1,7 @@
-/* Signals with which supervisors end programs, and faults of the program itself, as they come: who sent which, into the flight file; and in
- * a stall, or of the turn that a fault comes in, the watchdog's evidence of all threads, for which the handler waits a moment. It needs neither the GIL nor the thread that hangs. */
+/* Signals with which supervisors end programs, and faults of the program itself, as they come: who sent
+ * which, into the flight file; and in a stall, or of the turn that a fault comes in, the watchdog's
+ * evidence of all threads, for which the handler waits a moment. It needs neither the GIL nor the thread
+ * that hangs. */
 #ifndef LOOPCANARY_KILL_SIGNALS_H
 #define LOOPCANARY_KILL_SIGNALS_H
 
@@ -7,16 +9,18 @@
 #include <stdint.h>
 
 #include "core/flight/signal_format.h"
-#include "core/watchdog/watchdog.h"
+#include "core/watchdog/watch_state.h"
 
-/* How long a signal is held back in a stall until all threads have been read; and a fault anywhere, for longer: most programs die of one,
- * and on a machine under full load there would be nothing to say of it. */
+/* How long a signal is held back in a stall until all threads have been read; and a fault anywhere, for
+ * longer: most programs die of one, and on a machine under full load there would be nothing to say of it. */
 #define LC_SIGNAL_PATIENCE_NS UINT64_C(50000000)
 #define LC_FAULT_PATIENCE_NS UINT64_C(500000000)
 
-/* From now on these signals (a bit each, see disposition.h) are noted; `caller` as there. One watchdog at a time. */
+/* From now on these signals (a bit each, see disposition.h) are noted; `caller` as there. One watchdog at
+ * a time. */
 void lc_kill_signals_begin(lc_watchdog *watchdog, uint64_t signals, const void *caller);
-/* Waits for handlers that hold a signal back. False: one is still at work, so that the flight file's pages have to stay. */
+/* Waits for handlers that hold a signal back. False: one is still at work, so that the flight file's pages
+ * have to stay. */
 bool lc_kill_signals_end(void);
 /* In a forked child. */
 void lc_kill_signals_leave(void);

@@ -17,7 +17,7 @@
 
 bool lc_start_awaited;
 
-static lc_start_header *header; /* NULL: nothing is noted */
+static lc_start_header *header;    /* NULL: nothing is noted */
 static uint32_t open_imports[256]; /* numbers; those further in belong to the innermost of them */
 static uint32_t depth;
 static uint64_t faults_before[256];
@@ -25,7 +25,15 @@ static uint64_t slow_from_ns;
 static uint64_t room; /* for so many imports */
 static void (*when_slow)(void);
 
-static lc_start_import *first_import(void) { return (lc_start_import *)((char *)header + LC_START_HEADER_BYTES); }
+static lc_start_import *first_import(void)
+{
+    return (lc_start_import *)((char *)header + LC_START_HEADER_BYTES);
+}
+
+static uint64_t bytes_for(uint64_t imports)
+{
+    return LC_START_HEADER_BYTES + imports * sizeof(lc_start_import);
+}
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -48,7 +56,7 @@ static void fill_header(uint64_t hook_ns, uint64_t run_ns, uint64_t bytes, bool 
     header->file_bytes = bytes;
     header->tid = (uint64_t)syscall(SYS_gettid);
     header->boot_offset_ns = boot_ns > now_ns ? boot_ns - now_ns : 0;
-    header->process_start = lc_process_start();
+    header->process_start = lc_process_start(0);
     header->tick_ns = per_second > 0 ? 1000000000u / (uint64_t)per_second : 0;
     header->run_ns = run_ns;
     header->unfrozen = unfrozen;
@@ -59,8 +67,8 @@ static void fill_header(uint64_t hook_ns, uint64_t run_ns, uint64_t bytes, bool 
     memcpy(header->magic, LC_START_MAGIC, sizeof header->magic);
 }
 
-int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void), bool imports,
-                    bool unfrozen)
+int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void),
+                    bool imports, bool unfrozen)
 {
     if (header != NULL) {
         return EALREADY;
@@ -70,7 +78,7 @@ int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_
         return errno;
     }
     const uint64_t wanted = imports ? LC_START_IMPORTS_MAX : 0;
-    const uint64_t bytes = LC_START_HEADER_BYTES + wanted * sizeof(lc_start_import);
+    const uint64_t bytes = bytes_for(wanted);
     int error = lc_set_aside(fd, 0, bytes);
     void *base = error == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     error = error == 0 && base == MAP_FAILED ? errno : error;
@@ -104,7 +112,8 @@ void lc_start_note(lc_start_mark mark, bool again)
         return;
     }
     atomic_store(&noted->major_faults, major_faults(RUSAGE_SELF));
-    if (mark == LC_START_LISTENING || mark == LC_START_IDLE || mark == LC_START_FRAME || mark == LC_START_OVER) {
+    if (mark == LC_START_LISTENING || mark == LC_START_IDLE || mark == LC_START_FRAME ||
+        mark == LC_START_OVER) {
         const bool is_first = lc_start_awaited;
         lc_start_awaited = false;
         if (is_first && now_ns > slow_from_ns) {
@@ -128,15 +137,15 @@ void lc_start_idle(void)
     }
 }
 
-bool lc_start_is_here(void)
-{
-    return header != NULL && header->tid == (uint64_t)syscall(SYS_gettid);
-}
+bool lc_start_is_here(void) { return header != NULL && header->tid == (uint64_t)syscall(SYS_gettid); }
 
 void lc_start_leave(void)
 {
     lc_start_awaited = false;
-    header = NULL;
+    if (header != NULL) {
+        lc_let_go_of_pages(header, bytes_for(room));
+        header = NULL;
+    }
 }
 
 /* ---- imports ------------------------------------------------------------------------------ */
@@ -179,8 +188,8 @@ void lc_start_import_end(uint64_t number, bool failed)
         return;
     }
     const uint64_t now_ns = lc_now_ns();
-    if (atomic_load_explicit(&header->imports, memory_order_relaxed) == number + 1u && import->how == LC_IMPORT_NO_CODE &&
-        now_ns - import->begin_ns < TRIFLE_NS) {
+    if (atomic_load_explicit(&header->imports, memory_order_relaxed) == number + 1u &&
+        import->how == LC_IMPORT_NO_CODE && now_ns - import->begin_ns < TRIFLE_NS) {
         atomic_store_explicit(&header->imports, number, memory_order_release);
         return;
     }

@@ -1,4 +1,5 @@
-/* How the process starts, noted in a file that outlives it (start_format.h). One start a process: the file stays mapped. */
+/* How the process starts, noted in a file that outlives it (start_format.h). One start a process: the file
+ * stays mapped. */
 #ifndef LOOPCANARY_START_H
 #define LOOPCANARY_START_H
 
@@ -10,10 +11,11 @@
 /* Whether the start is being noted, and none of its ends has come: all that hooks look at. */
 extern bool lc_start_awaited;
 
-/* Makes the file (must not exist; mode 0600), with room for imports or without. Times as in the header. `slow` is called, on any thread and with no GIL, where the
- * start is over after `slow_ns`. 0, or an errno; EALREADY: one is noted. GIL. */
-int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void), bool imports,
-                    bool unfrozen);
+/* Makes the file (must not exist; mode 0600), with room for imports or without. Times as in the header.
+ * `slow` is called, on any thread and with no GIL, where the start is over after `slow_ns`. 0, or an
+ * errno; EALREADY: one is noted. GIL. */
+int lc_start_create(const char *path, uint64_t hook_ns, uint64_t run_ns, uint64_t slow_ns, void (*slow)(void),
+                    bool imports, bool unfrozen);
 
 /* Notes the moment, if it is the first of its kind (`again`: the last). Any thread, no GIL needed. */
 void lc_start_note(lc_start_mark mark, bool again);
@@ -41,7 +43,8 @@ void lc_start_import_end(uint64_t number, bool failed);
 void lc_start_import_read(const char *path, size_t length, uint64_t bytes);
 uint32_t lc_start_import_depth(void);
 
-/* Nothing more is noted. In a forked child: nothing of the parent's is touched. Idempotent. */
+/* In a forked child: nothing more is noted, and memory of no meaning takes the place of the parent's file.
+ * Idempotent. */
 void lc_start_leave(void);
 
 #endif

@@ -9,29 +9,12 @@
 #include <unistd.h>
 
 #include "core/host/kept_file.h"
+#include "core/host/spawn_apart.h"
+#include "core/host/thread_list.h"
 #include "core/waits/descriptor_target.h"
 
-enum { CHILDREN_MAX = 32, COMMAND_MAX = 200, STAT_MAX = 1024, STANDARD_STREAMS = 3, DIRECTORY_BYTES = 4096 };
+enum { CHILDREN_MAX = 32, COMMAND_MAX = 200, STAT_MAX = 1024, STANDARD_STREAMS = 3 };
 enum { PARENT_FIELD = 4, EXIT_SIGNAL_FIELD = 38 }; /* of proc(5)'s stat */
-
-struct directory_entry { /* struct linux_dirent64 of getdents(2) */
-    uint64_t inode;
-    int64_t offset;
-    uint16_t bytes;
-    uint8_t type;
-    char name[];
-};
-
-static uint32_t read_file(const char *path, char *text, uint32_t room)
-{
-    const int fd = lc_open_unnoticed(path, O_NONBLOCK);
-    if (fd < 0) {
-        return 0;
-    }
-    const ssize_t got = read(fd, text, room);
-    lc_close_unnoticed(fd);
-    return got <= 0 ? 0 : (uint32_t)got;
-}
 
 typedef struct {
     char state;
@@ -71,14 +54,28 @@ static bool parse(const char *text, uint32_t length, child_stat *out)
     return true;
 }
 
-/* Arguments with blanks between them, as far as they go. */
-static uint32_t read_command(uint32_t pid, char *text, uint32_t room)
+/* False: no process has this number. */
+static bool read_stat(uint64_t pid, char text[STAT_MAX], child_stat *out)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%u/cmdline", (unsigned)pid);
-    uint32_t length = read_file(path, text, room);
+    snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
+    return pid != 0 && pid <= INT32_MAX &&
+           parse(text, (uint32_t)lc_read_unnoticed(path, text, STAT_MAX), out);
+}
+
+/* The arguments lie in the process's memory. One that sleeps in the kernel for good (a dead file server)
+ * may have locked it, and the watchdog would sleep with it: then the name has to do. */
+static uint32_t put_command(uint64_t pid, const child_stat *stat, char *text, uint32_t room)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%llu/cmdline", (unsigned long long)pid);
+    uint32_t length = stat->state == 'D' ? 0 : (uint32_t)lc_read_unnoticed(path, text, room);
     while (length > 0 && text[length - 1] == '\0') {
         length--;
+    }
+    if (length == 0) {
+        length = stat->name_length < room ? stat->name_length : room;
+        memcpy(text, stat->name, length);
     }
     for (uint32_t i = 0; i < length; i++) {
         text[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7F ? ' ' : text[i];
@@ -86,12 +83,11 @@ static uint32_t read_command(uint32_t pid, char *text, uint32_t room)
     return length;
 }
 
-/* False: it is no child of this process. */
-static bool read_stat(uint32_t pid, char text[STAT_MAX], child_stat *out)
+uint32_t lc_process_command(uint64_t pid, char *text, uint32_t room)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)pid);
-    return parse(text, read_file(path, text, STAT_MAX), out) && out->parent == (uint32_t)getpid();
+    char facts[STAT_MAX];
+    child_stat stat;
+    return read_stat(pid, facts, &stat) ? put_command(pid, &stat, text, room) : 0;
 }
 
 void lc_child_target(uint64_t pid, lc_target *out)
@@ -99,19 +95,10 @@ void lc_child_target(uint64_t pid, lc_target *out)
     char text[STAT_MAX];
     child_stat stat;
     *out = (lc_target){.kind = LC_TARGET_NONE};
-    if (pid == 0 || pid > INT32_MAX || !read_stat((uint32_t)pid, text, &stat)) {
-        return;
-    }
-    out->kind = LC_TARGET_CHILD;
-    out->pid = (uint32_t)pid;
-    /* The arguments lie in the child's memory. One that sleeps in the kernel for good (a dead file server) may
-     * have locked it, and the watchdog would sleep with it: then the name has to do. */
-    if (stat.state != 'D') {
-        out->length = read_command(out->pid, out->text, COMMAND_MAX);
-    }
-    if (out->length == 0) {
-        out->length = stat.name_length < COMMAND_MAX ? stat.name_length : COMMAND_MAX;
-        memcpy(out->text, stat.name, out->length);
+    if (read_stat(pid, text, &stat) && stat.parent == (uint32_t)getpid()) {
+        out->kind = LC_TARGET_CHILD;
+        out->pid = (uint32_t)pid;
+        out->length = put_command(pid, &stat, out->text, COMMAND_MAX);
     }
 }
 
@@ -120,7 +107,7 @@ static uint32_t children_of(uint64_t tid, uint32_t *pids, uint32_t room)
     char path[64];
     char text[CHILDREN_MAX * 12];
     snprintf(path, sizeof path, "/proc/self/task/%llu/children", (unsigned long long)tid);
-    const uint32_t length = read_file(path, text, sizeof text);
+    const uint32_t length = (uint32_t)lc_read_unnoticed(path, text, sizeof text);
     uint32_t count = 0;
     uint32_t pid = 0;
     for (uint32_t i = 0; i < length && count < room; i++) { /* each pid is followed by a blank */
@@ -134,39 +121,25 @@ static uint32_t children_of(uint64_t tid, uint32_t *pids, uint32_t room)
     return count;
 }
 
-/* The entries of /proc/self/task, if they fit into the buffer at once; 0 otherwise. opendir would allocate. */
-static uint32_t list_threads(char *entries, uint32_t room)
-{
-    const int fd = lc_open_unnoticed("/proc/self/task", O_DIRECTORY);
-    if (fd < 0) {
-        return 0;
-    }
-    char rest[256];
-    const long got = syscall(SYS_getdents64, fd, entries, room);
-    const bool all = got > 0 && syscall(SYS_getdents64, fd, rest, sizeof rest) == 0;
-    lc_close_unnoticed(fd);
-    return all ? (uint32_t)got : 0;
-}
-
-/* Whether a wait for any child sees this one: not such as our own helpers are (wait(2), __WCLONE). */
+/* Whether a wait of the program for any child may return this one: not if wait(2) leaves it out (__WCLONE),
+ * nor if we started it. */
 static bool is_waited_for(uint32_t pid)
 {
     char text[STAT_MAX];
     child_stat stat;
-    return read_stat(pid, text, &stat) && stat.exit_signal == SIGCHLD;
+    return !lc_is_spawned_child((pid_t)pid) && read_stat(pid, text, &stat) &&
+           stat.parent == (uint32_t)getpid() && stat.exit_signal == SIGCHLD;
 }
 
 void lc_only_child_target(lc_target *out)
 {
-    _Alignas(8) char entries[DIRECTORY_BYTES];
+    lc_thread_list threads;
     uint32_t only = 0;
     *out = (lc_target){.kind = LC_TARGET_NONE};
-    const uint32_t length = list_threads(entries, sizeof entries);
-    for (uint32_t at = 0; at + offsetof(struct directory_entry, name) < length;) {
-        const struct directory_entry *entry = (const void *)(entries + at);
+    lc_thread_list_read(&threads);
+    for (uint64_t tid = lc_thread_list_next(&threads); tid != 0; tid = lc_thread_list_next(&threads)) {
         uint32_t pids[CHILDREN_MAX];
-        const uint64_t tid = strtoull(entry->name, NULL, 10); /* 0: "." and ".." */
-        const uint32_t count = tid == 0 ? 0 : children_of(tid, pids, CHILDREN_MAX);
+        const uint32_t count = children_of(tid, pids, CHILDREN_MAX);
         for (uint32_t i = 0; i < count; i++) {
             const bool counts = is_waited_for(pids[i]);
             if (counts && only != 0) {
@@ -174,10 +147,6 @@ void lc_only_child_target(lc_target *out)
             }
             only = counts ? pids[i] : only;
         }
-        if (entry->bytes == 0) {
-            return;
-        }
-        at += entry->bytes;
     }
     lc_child_target(only, out);
 }

@@ -8,7 +8,10 @@
 #include "core/host/thread_view.h"
 #include "core/lane/lane.h"
 
-static bool same_call(const lc_syscall_fields *a, const lc_syscall_fields *b) { return memcmp(a, b, sizeof *a) == 0; }
+static bool same_call(const lc_syscall_fields *a, const lc_syscall_fields *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
 
 /* A thread that has its lock, and waits for the GIL on its way back, still looks as if it called acquire. */
 static bool sleeps_for_lock(lc_frame_source *source, uint64_t thread_state, const lc_syscall_fields *call)
@@ -21,7 +24,7 @@ static bool sleeps_for_lock(lc_frame_source *source, uint64_t thread_state, cons
     return !lc_sleeps_on_gil(&gil, call->args[0]);
 }
 
-/* Nobody waits for an RLock of their own. */
+/* A thread never waits for an RLock that it holds. */
 static bool is_held(const lc_circle_link *link, const lc_lock_view *lock)
 {
     const bool is_recursive = lock->kind == LC_LOCK_RECURSIVE || lock->kind == LC_LOCK_SHARED_RECURSIVE;
@@ -29,7 +32,8 @@ static bool is_held(const lc_circle_link *link, const lc_lock_view *lock)
            !(is_recursive && lock->holder_thread_state == link->thread_state);
 }
 
-/* Without a timeout the C library passes no time, in `sem_wait` as in a condition's wait. Python's waits are of these two kinds. */
+/* Without a timeout the C library passes no time, in `sem_wait` as in a condition's wait. Python's waits
+ * are of these two kinds. */
 static bool has_timeout(const lc_syscall_fields *call)
 {
     const uint64_t operation = call->args[1] & FUTEX_CMD_MASK;
@@ -42,8 +46,8 @@ static bool stood(uint32_t tid, uint64_t since_ns)
     return since_ns != 0 && lc_thread_cpu_ns(tid, &now_ns) && now_ns == since_ns;
 }
 
-/* Whether the last look would see the same again: a lock changes hands only by its holder, which is the next link. The holder of
- * the last one may come to be known. */
+/* Whether a look now would find what the last one found: a lock changes hands only by its holder, which is
+ * the next link, and none of them ran. But the holder of the last lock may become known. */
 static bool is_unmoved(lc_lock_circle *circle)
 {
     lc_circle_link *last = &circle->links[circle->length - 1];
@@ -59,8 +63,8 @@ static bool is_unmoved(lc_lock_circle *circle)
     return true;
 }
 
-/* Looks at what the link's thread waits for; answers whether a thread is known that holds it. `same` becomes false if it is not
- * what the last look saw. */
+/* Looks at what the link's thread waits for; answers whether a thread is known that holds it. `same`
+ * becomes false if it is not what the last look saw. */
 static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_state, uint32_t tid,
                  lc_slot_writer *writer, bool *same)
 {
@@ -87,7 +91,8 @@ static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_
     const lc_ref module = lc_slot_put_text(writer, lock.module);
     const lc_syscall_fields now = lc_thread_call(tid);
     const bool held = is_held(link, &lock) && same_call(&now, &call);
-    *same = *same && held && link->object == lock.object && link->holder_thread_state == lock.holder_thread_state;
+    *same =
+        *same && held && link->object == lock.object && link->holder_thread_state == lock.holder_thread_state;
     link->holder_thread_state = held ? lock.holder_thread_state : 0;
     link->object = lock.object;
     link->cpu_ns = has_clock && same_call(&now, &call) && stood(tid, from_ns) ? from_ns : 0;
@@ -111,8 +116,8 @@ static bool is_closed(const lc_lock_circle *circle, uint32_t links)
     return false;
 }
 
-bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state, uint64_t tid,
-                           lc_slot_writer *writer)
+bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state,
+                           uint64_t tid, lc_slot_writer *writer)
 {
     const uint32_t before = circle->closed;
     bool same = true;
@@ -141,7 +146,8 @@ bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint
     return false;
 }
 
-void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot_writer *writer, lc_stack *stack)
+void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot_writer *writer,
+                        lc_stack *stack)
 {
     if (circle->stored) {
         return;

@@ -10,7 +10,6 @@
 #include "core/host/kept_file.h"
 #include "core/waits/child_target.h"
 #include "core/waits/descriptor_target.h"
-#include "core/waits/socket_name.h"
 #include "core/waits/syscall_shape.h"
 
 enum {
@@ -42,7 +41,7 @@ static bool same(const lc_target *a, const lc_target *b)
            memcmp(a->text, b->text, a->length) == 0;
 }
 
-/* Of several descriptors only what is the same for all of them: both output pipes of one child. */
+/* The target of several descriptors, if it is the same for all: both output pipes of one child. */
 static void of_descriptors(uint64_t tid, const int *fds, uint32_t count, lc_target *out)
 {
     nothing(out);
@@ -115,7 +114,8 @@ static void of_path_at(const lc_memory_reader *reader, uint64_t tid, uint64_t fo
 /* ---- sockets --------------------------------------------------------------------------------- */
 
 /* Where the socket itself has no peer (yet), the address that the call was given. */
-static void of_socket(const lc_memory_reader *reader, uint64_t fd, uint64_t address, uint64_t bytes, lc_target *out)
+static void of_socket(const lc_memory_reader *reader, uint64_t fd, uint64_t address, uint64_t bytes,
+                      lc_target *out)
 {
     char copy[LC_SOCKET_ADDRESS_MAX];
     lc_descriptor_target(fd, out);
@@ -133,13 +133,15 @@ static void of_socket(const lc_memory_reader *reader, uint64_t fd, uint64_t addr
 
 /* ---- several descriptors ----------------------------------------------------------------------- */
 
-static void of_poll(const lc_memory_reader *reader, uint64_t tid, uint64_t address, uint64_t count, lc_target *out)
+static void of_poll(const lc_memory_reader *reader, uint64_t tid, uint64_t address, uint64_t count,
+                    lc_target *out)
 {
     struct pollfd entries[POLLED_MAX];
     int fds[POLLED_MAX];
     uint32_t used = 0;
     nothing(out);
-    if (count == 0 || count > POLLED_MAX || !lc_read(reader, address, entries, (size_t)count * sizeof entries[0])) {
+    if (count == 0 || count > POLLED_MAX ||
+        !lc_read(reader, address, entries, (size_t)count * sizeof entries[0])) {
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
@@ -191,13 +193,8 @@ static void of_epoll(uint64_t tid, uint64_t fd, lc_target *out)
     char text[EPOLL_TEXT_MAX];
     nothing(out);
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", (int)fd);
-    const int info = fd > INT32_MAX ? -1 : lc_open_unnoticed(path, 0);
-    if (info < 0) {
-        return;
-    }
-    const ssize_t got = read(info, text, sizeof text - 1u);
-    lc_close_unnoticed(info);
-    if (got <= 0 || (size_t)got == sizeof text - 1u) {
+    const size_t got = fd > INT32_MAX ? 0 : lc_read_unnoticed(path, text, sizeof text - 1u);
+    if (got == sizeof text - 1u) {
         return;
     }
     text[got] = '\0';
@@ -229,7 +226,8 @@ static void of_waitid(int32_t kind, int32_t id, lc_target *out)
     of_child(kind == P_PID ? id : kind == P_ALL ? -1 : 0, out);
 }
 
-void lc_wait_target(const lc_memory_reader *reader, uint64_t tid, const lc_syscall_fields *call, lc_target *out)
+void lc_wait_target(const lc_memory_reader *reader, uint64_t tid, const lc_syscall_fields *call,
+                    lc_target *out)
 {
     const lc_syscall_shape shape = lc_syscall_shape_of(call->number);
     const uint64_t *args = call->args;

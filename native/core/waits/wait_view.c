@@ -4,9 +4,11 @@
 #include <sys/syscall.h>
 
 #include "core/lane/lane.h"
-#include "core/waits/lock_waiters.h"
 #include "core/waits/syscall_shape.h"
 #include "core/waits/wait_target.h"
+
+/* Threads that are asked whether they wait for the same lock: each costs the reading of one file, 8 us. */
+enum { WAITER_THREADS_MAX = 64 };
 
 static bool same_wait(const lc_wait_memory *memory, const lc_slot *slot, const lc_thread_reading *reading)
 {
@@ -31,7 +33,8 @@ static void find_target(lc_wait_memory *memory, const lc_memory_reader *reader, 
 {
     lc_target target;
     lc_wait_target(reader, view->tid, &memory->call, &target);
-    /* Descriptors and memory are the program's to change: it must still be waiting, or all this may be of another. */
+    /* Descriptors and memory are the program's to change: it must still be waiting, or all this may be of
+     * another. */
     if (target.kind == LC_TARGET_NONE || !lc_thread_view_in_call(view, &memory->call)) {
         return;
     }
@@ -49,6 +52,39 @@ static void put_target(const lc_wait_memory *memory, lc_sample_entry *sample)
 
 /* ---- the lock ------------------------------------------------------------------------------------ */
 
+static bool waits_too(lc_frame_source *source, const lc_thread_ref *thread, uint64_t object)
+{
+    const lc_syscall_fields call = lc_thread_call(thread->tid);
+    return call.number == SYS_futex && source->waits_for(source, thread->thread_state, call.args[0], object);
+}
+
+/* Threads of the interpreter, beside the stalled one (`thread_state`, `tid`), that sleep on a futex for the
+ * lock at `object`: stored where they are as many as at any look before. */
+static void put_waiters(lc_frame_source *source, uint64_t thread_state, uint64_t tid, uint64_t object,
+                        lc_slot *slot)
+{
+    lc_thread_ref threads[WAITER_THREADS_MAX];
+    uint64_t found[LC_SLOT_WAITERS_MAX];
+    uint64_t count = 0;
+    const uint32_t all = object == 0 ? 0 : source->threads(source, thread_state, threads, WAITER_THREADS_MAX);
+    for (uint32_t i = 0; i < all; i++) {
+        if (threads[i].tid == tid || threads[i].tid == 0 || !waits_too(source, &threads[i], object)) {
+            continue;
+        }
+        if (count < LC_SLOT_WAITERS_MAX) {
+            found[count] = threads[i].tid;
+        }
+        count++;
+    }
+    if (count == 0 || count < LC_LOAD(slot->waiter_count)) {
+        return;
+    }
+    for (uint64_t i = 0; i < count && i < LC_SLOT_WAITERS_MAX; i++) {
+        LC_STORE(slot->waiters[i], found[i]);
+    }
+    LC_RELEASE(slot->waiter_count, count);
+}
+
 static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const lc_thread_view *view,
                          uint64_t thread_state, lc_slot_writer *writer, lc_sample_entry *sample)
 {
@@ -62,7 +98,7 @@ static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const 
     memory->looks++;
     source->lock(source, &question, &lock);
     if (question.search && lock.kind != LC_LOCK_NONE) {
-        lc_lock_waiters_put(source, thread_state, view->tid, lock.object, writer->slot);
+        put_waiters(source, thread_state, view->tid, lock.object, writer->slot);
     }
     if (lock.kind == LC_LOCK_NONE) {
         return 0;

@@ -56,7 +56,7 @@ static bool make_file(lc_checkpoint *checkpoint, uint64_t bytes)
     return ftruncate(checkpoint->file.fd, (off_t)bytes) == 0;
 }
 
-/* A slot that was in use at an earlier copy, and is no more. */
+/* Copies the state of free slots, which may have been in use at an earlier copy. */
 static bool put_free_slots(const lc_checkpoint *checkpoint, const lc_flight *flight)
 {
     const lc_section *slots = &flight->header->sections[LC_SECTION_SLOTS];
@@ -71,7 +71,8 @@ static bool put_free_slots(const lc_checkpoint *checkpoint, const lc_flight *fli
 }
 
 /* The header comes last: it makes the file one. */
-static bool put_all(const lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane, const lc_slot *slot)
+static bool put_all(const lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane,
+                    const lc_slot *slot)
 {
     const lc_section *lanes = &flight->header->sections[LC_SECTION_LANES];
     const uint64_t slot_at = (uint64_t)((const uint8_t *)slot - flight->base);
@@ -83,7 +84,8 @@ static bool put_all(const lc_checkpoint *checkpoint, const lc_flight *flight, ui
            put(checkpoint, flight, 0, LC_HEADER_BYTES);
 }
 
-bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane, const lc_slot *slot)
+bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane,
+                         const lc_slot *slot)
 {
     if (checkpoint->path[0] == '\0') {
         return true;

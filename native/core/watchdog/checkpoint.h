@@ -23,8 +23,8 @@ typedef struct {
 void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path, const lc_bell *life);
 void lc_checkpoint_close(lc_checkpoint *checkpoint);
 
-/* Writes header, facts, counters, collections, one lane and one slot. Counts success or failure. False: it was given up, as the
- * thread is to stop. */
+/* Writes header, facts, counters, collections, one lane and one slot. Counts success or failure. False: it
+ * was given up, as the thread is to stop. */
 bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane,
                          const lc_slot *slot);
 

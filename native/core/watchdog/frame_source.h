@@ -1,8 +1,8 @@
 /* The seam between the watchdog, which knows no interpreter, and what reads an interpreter's frames.
  *
  * native/cpython implements it for CPython; tests implement it with scripted stacks. All functions but
- * `name_ended` run on the watchdog's thread, without the GIL, and must not allocate, lock, log or block; memory
- * they need is set aside when the source is made.
+ * `name_ended` run on the watchdog's thread, without the GIL, and must not allocate, lock, log or block;
+ * memory they need is set aside when the source is made.
  */
 #ifndef LOOPCANARY_FRAME_SOURCE_H
 #define LOOPCANARY_FRAME_SOURCE_H
@@ -40,9 +40,11 @@ typedef struct {
     uint32_t count;
     bool truncated; /* outer frames were left out */
     bool inner_cut; /* inner frames moved at every try and were left out */
-    bool came_and_went; /* other frames were the innermost ones in other readings: functions were called meanwhile */
-    uint64_t hash;  /* of codes and positions; equal stacks have equal hashes */
-    uint64_t still_cpu_ns; /* CPU time of the thread, if it did not run while it was read; 0 if it did, or unknown */
+    /* other frames were the innermost ones in other readings: functions were called meanwhile */
+    bool came_and_went;
+    uint64_t hash; /* of codes and positions; equal stacks have equal hashes */
+    /* CPU time of the thread, if it did not run while it was read; 0 if it did, or unknown */
+    uint64_t still_cpu_ns;
     lc_frame frames[LC_STACK_FRAMES_MAX]; /* innermost first */
 } lc_stack;
 
@@ -84,8 +86,8 @@ typedef struct {
     uint64_t owner;
 } lc_work_kind;
 
-/* Where a callback was scheduled, in one word: the address of the file's name, a str, and the line. 0: not known, or one of
- * them is too large for its part. */
+/* Where a callback was scheduled, in one word: the address of the file's name, a str, and the line. 0: not
+ * known, or one of them is too large for its part. */
 #define LC_SITE_LINE_SHIFT 48u
 
 static inline uint64_t lc_site_of(uint64_t file, uint64_t line)
@@ -94,7 +96,10 @@ static inline uint64_t lc_site_of(uint64_t file, uint64_t line)
     return file != 0 && fits ? file | line << LC_SITE_LINE_SHIFT : 0;
 }
 
-static inline uint64_t lc_site_file(uint64_t site) { return site & ((UINT64_C(1) << LC_SITE_LINE_SHIFT) - 1u); }
+static inline uint64_t lc_site_file(uint64_t site)
+{
+    return site & ((UINT64_C(1) << LC_SITE_LINE_SHIFT) - 1u);
+}
 static inline uint64_t lc_site_line(uint64_t site) { return site >> LC_SITE_LINE_SHIFT; }
 
 typedef struct {
@@ -110,8 +115,9 @@ typedef struct {
     lc_lock_proof proof;
     uint64_t holder_thread_state; /* 0 where the proof is LC_PROOF_NONE */
     uint32_t holder_tid;
-    uint8_t frame; /* of the holder's frames the one in whose block it took the lock, the outermost is 1; 0 not known */
-    lc_text module; /* LC_LOCK_MODULE: whose import lock it is */
+    /* of the holder's frames the one in whose block it took the lock, the outermost is 1; 0 not known */
+    uint8_t frame;
+    lc_text module;  /* LC_LOCK_MODULE: whose import lock it is */
     uint64_t object; /* address of the lock; tells it from others while a thread waits for it */
 } lc_lock_view;
 
@@ -123,18 +129,20 @@ struct lc_frame_source {
     void (*gil)(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out);
     /* The PyThreadState of the thread with this number, in any interpreter; 0: it has none. */
     uint64_t (*thread_state)(lc_frame_source *self, uint64_t tid);
-    /* All threads of that interpreter, of the main one for the thread state 0; answers how many were written to `out`. */
-    uint32_t (*threads)(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
-                        uint32_t room);
+    /* All threads of that interpreter, of the main one for the thread state 0; answers how many were
+     * written to `out`. */
+    uint32_t (*threads)(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out, uint32_t room);
     /* What `threading` calls the thread with this number; empty where that is not known. */
     lc_text (*thread_name)(lc_frame_source *self, uint64_t thread_state, uint64_t tid);
-    /* Names of the running work of a thread, whose `stack` is of the same moment; NULL: it could not be read. */
+    /* Names of the running work of a thread, whose `stack` is of the same moment; NULL: it could not be
+     * read. */
     void (*work)(lc_frame_source *self, uint64_t work, uint64_t thread_state, const lc_stack *stack,
                  lc_work_names *out);
-    /* The same of work that has just ended, into `name` and `task` of the entry, which are zero; on the thread that ran
-     * it, with the GIL or without. Must not allocate, lock or block either, and keeps errno. NULL: there are no names. */
+    /* The same of work that has just ended, into `name` and `task` of the entry, which are zero; on the
+     * thread that ran it, with the GIL or without. Must not allocate, lock or block either, and keeps
+     * errno. NULL: there are no names. */
     void (*name_ended)(lc_frame_source *self, uint64_t work, lc_long_work *entry);
-    /* Text of a str object at this address; empty if it is none. */
+    /* Text of the str object at this address; empty if there is no such object. */
     lc_text (*text)(lc_frame_source *self, uint64_t str_object);
     /* Name of a kind of work; empty if it cannot be read. */
     lc_text (*kind_name)(lc_frame_source *self, lc_work_kind kind);

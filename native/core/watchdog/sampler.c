@@ -13,7 +13,8 @@ static void count_refusal(lc_watchdog *w, lc_lane_watch *watch)
     const bool has_no_descriptor = error == EMFILE || error == ENFILE;
     if ((has_no_descriptor || error == EACCES || error == EPERM) && watch->blind_tid != watch->view.tid) {
         watch->blind_tid = watch->view.tid;
-        lc_flight_count(w->flight, has_no_descriptor ? LC_COUNTER_calls_no_descriptor : LC_COUNTER_calls_refused, 1);
+        lc_flight_count(w->flight,
+                        has_no_descriptor ? LC_COUNTER_calls_no_descriptor : LC_COUNTER_calls_refused, 1);
     }
 }
 
@@ -114,9 +115,10 @@ static void put_circle(lc_watchdog *w, lc_lock_circle *circle, lc_slot_writer *w
     }
 }
 
-/* `holder`: thread state of the thread whose stack belongs to the sample too, 0 none. It is read when the first stack is
- * stored: a walk may put other code in the place of code that the walk before it has named. */
-static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample, bool has_stack, uint64_t holder)
+/* `holder`: thread state of the thread whose stack belongs to the sample too, 0 none. It is read when the
+ * first stack is stored: a walk may put other code in the place of code that the walk before it has named. */
+static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample, bool has_stack,
+                  uint64_t holder)
 {
     lc_slot_writer *writer = watch->writer;
     lc_slot *slot = writer->slot;
@@ -171,9 +173,10 @@ static void read_scene(lc_watchdog *w, const lc_lane *lane, lc_slot_writer *writ
     }
 }
 
-/* Names of the running work and scene, once they are needed; kept only if the epoch did not move. `stack` (or NULL) is of
- * this epoch. */
-static void read_names(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, const lc_stack *stack, uint64_t epoch)
+/* Names of the running work and scene, once they are needed; kept only if the epoch did not move. `stack`
+ * (or NULL) is of this epoch. */
+static void read_names(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, const lc_stack *stack,
+                       uint64_t epoch)
 {
     lc_slot_writer *writer = watch->writer;
     lc_slot *slot = writer->slot;
@@ -245,8 +248,8 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     if (slot->work_read_ns == 0 && (epoch & 1u)) {
         read_names(w, lane, watch, walked == LC_WALK_OK ? w->stack : NULL, epoch);
     } else if (slot->work_read_ns != 0 && (slot->scene.bytes == 0 || watch->scene_epoch != epoch)) {
-        /* A route may be found long after its request has begun; and the first look may have met the one of a mount,
-         * on the way to it, and so do later ones while the thread waits for the GIL. */
+        /* A route may be found long after its request has begun; and the first look may have met the one
+         * of a mount, on the way to it, and so do later ones while the thread waits for the GIL. */
         read_scene(w, lane, watch->writer, epoch);
         watch->scene_epoch = waits ? 0u : epoch;
     }

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "core/host/host_watch.h"
+#include "core/host/host_view.h"
 #include "core/lane/tally.h"
 
-/* A lane's limit. What can only be the configured threshold is that, to the nanosecond: the lane's ticks were made
- * of it at a rate that has been refined since. */
+/* A lane's limit. What can only be the configured threshold is that, to the nanosecond: the lane's ticks
+ * were made of it at a rate that has been refined since. */
 uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks)
 {
     enum { RATE_ERRORS = 4096 }; /* one part in so many is more than any rate is wrong */
@@ -27,12 +27,12 @@ void lc_stall_slot_release(lc_lane_watch *watch)
     }
 }
 
-/* The keeper has stored the stall that is in the slot. Whatever it wrote there: only the serial of one that has ended counts. */
+/* A keeper has stored the stall that is in the slot. Whatever it wrote there: only the serial of one that
+ * has ended counts. */
 static bool was_taken(const lc_watchdog *w, uint64_t index, const lc_slot *slot)
 {
-    const lc_flight *flight = w->flight;
-    return LC_LOAD(flight->header->takes) != LC_TAKES_DRAIN && LC_LOAD(slot->state) == LC_SLOT_ENDED &&
-           LC_ACQUIRE(flight->keeper->taken[index]) == LC_LOAD(slot->serial);
+    return LC_LOAD(slot->state) == LC_SLOT_ENDED &&
+           LC_ACQUIRE(w->flight->keeper->taken[index]) == LC_LOAD(slot->serial);
 }
 
 static lc_slot_writer *free_writer(lc_watchdog *w)
@@ -48,9 +48,9 @@ static lc_slot_writer *free_writer(lc_watchdog *w)
         }
         if (was_taken(w, i, slot)) {
             LC_STORE(slot->state, LC_SLOT_FREE);
-            atomic_thread_fence(memory_order_release); /* readers see that before the slot is wiped */
         }
         if (LC_ACQUIRE(slot->state) == LC_SLOT_FREE) {
+            atomic_thread_fence(memory_order_release); /* readers see that before the slot is wiped */
             lc_slot_writer_begin(&w->writers[i], slot);
             return &w->writers[i];
         }
@@ -62,15 +62,16 @@ static lc_slot_writer *free_writer(lc_watchdog *w)
 static void give_back(lc_slot_writer *writer)
 {
     lc_slot *slot = writer->slot;
-    LC_RELEASE(slot->state, LC_SLOT_FREE);
+    LC_STORE(slot->state, LC_SLOT_FREE);
+    atomic_thread_fence(memory_order_release);
     LC_STORE(slot->kind, 0);
     LC_STORE(slot->epoch, 0);
     LC_STORE(slot->turn_epoch, 0);
     writer->slot = NULL;
 }
 
-/* All samples first: what earlier thinning and other work have left behind may be enough. Threads have stacks, too, so that even
- * half of the samples may go with nearly nothing. */
+/* All samples first: what earlier thinning and other work have left behind may be enough. Threads have
+ * stacks, too, so that even half of the samples may go with nearly nothing. */
 static uint64_t move_if_worth(lc_watchdog *w, lc_slot_writer *to, const lc_slot_writer *from)
 {
     enum { LEAST_GAIN = 4 * 1024 };
@@ -132,6 +133,7 @@ lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane,
     LC_STORE(slot->serial, ++w->next_serial);
     watch->writer = writer;
     watch->next_checkpoint_ns = 0;
+    watch->word_ns = 0;
     return slot;
 }
 
@@ -175,7 +177,9 @@ static bool copy_ended(const lc_lane *lane, uint64_t sequence, lc_ended *out)
 
 static lc_level level_of(const lc_watchdog *w, uint64_t ns)
 {
-    return ns >= w->settings.anr_ns ? LC_LEVEL_ANR : ns >= w->settings.hang_ns ? LC_LEVEL_HANG : LC_LEVEL_STALL;
+    return ns >= w->settings.anr_ns    ? LC_LEVEL_ANR
+           : ns >= w->settings.hang_ns ? LC_LEVEL_HANG
+                                       : LC_LEVEL_STALL;
 }
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -185,8 +189,9 @@ static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *w
 {
     lc_slot *slot = watch->writer->slot;
     const uint64_t turn_begin_ns = least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
-    const uint64_t turn_ns = end_ns - turn_begin_ns; /* sums of ticks have the time in them that the machine slept */
-    if (LC_LOAD(slot->epoch) != e->epoch) {
+    /* sums of ticks have the time in them that the machine slept */
+    const uint64_t turn_ns = end_ns - turn_begin_ns;
+    if (e->epoch == 0 || LC_LOAD(slot->epoch) != e->epoch) {
         lc_stall_slot_forget_names(slot); /* they were read of another callback of the turn */
     }
     LC_STORE(slot->kind, e->kind);
@@ -196,13 +201,17 @@ static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *w
     LC_STORE(slot->turn_begin_ns, turn_begin_ns);
     LC_STORE(slot->last_look_ns, end_ns);
     LC_STORE(slot->turn_callbacks, e->turn_callbacks);
-    LC_STORE(slot->turn_callback_ns, least(turn_ns, lc_ticks_to_ns(e->turn_callback_ticks, lc_stall_rate(w))));
+    LC_STORE(slot->turn_callback_ns,
+             least(turn_ns, lc_ticks_to_ns(e->turn_callback_ticks, lc_stall_rate(w))));
     LC_STORE(slot->longest_ns, least(turn_ns, lc_ticks_to_ns(e->longest_ticks, lc_stall_rate(w))));
     LC_STORE(slot->end_cpu_ns, e->cpu_ns);
-    LC_STORE(slot->queue_ns, begin_ns - least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->begin - e->queue_ticks)));
+    LC_STORE(slot->queue_ns,
+             begin_ns - least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->begin - e->queue_ticks)));
     LC_STORE(slot->level, level_of(w, end_ns - begin_ns));
     lc_stall_slot_put_before(slot, watch, begin_ns);
-    lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);
+    if (e->end >= LC_LOAD(lane->turn_rest)) { /* else the tally is of what came after it */
+        lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);
+    }
     lc_host_watch_at_end(&w->host, watch->writer, begin_ns);
     LC_STORE(slot->end_ns, end_ns);
     LC_RELEASE(slot->state, LC_SLOT_ENDED);
@@ -219,7 +228,8 @@ static bool was_no_stall(const lc_watchdog *w, const lc_lane *lane, const lc_end
 {
     enum { STEP_NS = 1000000 };
     const bool stepped = lc_ticks_to_ns(e->end - e->begin, lc_stall_rate(w)) > took_ns + STEP_NS;
-    const uint64_t limit = e->kind == LC_ENDED_CALLBACK ? lc_lane_limit(lane, e->epoch) : LC_LOAD(lane->threshold);
+    const uint64_t limit =
+        e->kind == LC_ENDED_CALLBACK ? lc_lane_limit(lane, e->epoch) : LC_LOAD(lane->threshold);
     return stepped && took_ns <= lc_stall_limit_ns(w, limit);
 }
 
@@ -230,19 +240,17 @@ static bool is_over_limit(lc_watchdog *w, uint64_t took_ns)
            took_ns < w->settings.hang_ns;
 }
 
-static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e)
+/* The record is of a part of the turn that ended where the slot's callback begins. */
+static bool is_after(const lc_slot *slot, const lc_ended *e, uint64_t end_ns)
 {
-    const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
-    const uint64_t begin_ns = least(end_ns, lc_flight_ns_near(w->flight, w->now, e->begin));
-    if (was_no_stall(w, lane, e, end_ns - begin_ns)) {
-        lc_stall_slot_release(watch);
-        return;
-    }
-    if (is_over_limit(w, end_ns - begin_ns)) {
-        lc_flight_count(w->flight, LC_COUNTER_stalls_suppressed_storm, 1);
-        lc_stall_slot_release(watch);
-        return;
-    }
+    enum { JITTER_NS = 100000 };
+    return e->kind == LC_ENDED_TURN && LC_LOAD(slot->kind) == LC_ENDED_CALLBACK &&
+           LC_LOAD(slot->turn_epoch) == e->turn_epoch && LC_LOAD(slot->begin_ns) + JITTER_NS > end_ns;
+}
+
+static void finish_in(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e,
+                      uint64_t begin_ns, uint64_t end_ns)
+{
     if (watch->writer != NULL && LC_LOAD(watch->writer->slot->turn_epoch) != e->turn_epoch) {
         lc_stall_slot_release(watch);
     }
@@ -253,6 +261,35 @@ static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_
     complete(w, lane, watch, e, begin_ns, end_ns);
     watch->writer->slot = NULL;
     watch->writer = NULL;
+}
+
+static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e)
+{
+    const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
+    const uint64_t begin_ns = least(end_ns, lc_flight_ns_near(w->flight, w->now, e->begin));
+    const bool is_next = watch->writer != NULL && is_after(watch->writer->slot, e, end_ns);
+    bool is_dropped = was_no_stall(w, lane, e, end_ns - begin_ns);
+    if (!is_dropped && is_over_limit(w, end_ns - begin_ns)) {
+        lc_flight_count(w->flight, LC_COUNTER_stalls_suppressed_storm, 1);
+        is_dropped = true;
+    }
+    if (is_dropped && !is_next) {
+        lc_stall_slot_release(watch);
+    }
+    if (is_dropped) {
+        return;
+    }
+    if (!is_next) {
+        finish_in(w, index, lane, watch, e, begin_ns, end_ns);
+        return;
+    }
+    lc_slot_writer *writer = watch->writer;
+    const uint64_t checkpoint_ns = watch->next_checkpoint_ns, word_ns = watch->word_ns;
+    watch->writer = NULL;
+    finish_in(w, index, lane, watch, e, begin_ns, end_ns);
+    watch->writer = writer;
+    watch->next_checkpoint_ns = checkpoint_ns;
+    watch->word_ns = word_ns;
 }
 
 void lc_stall_slot_take_ended(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch)

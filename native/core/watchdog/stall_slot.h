@@ -1,11 +1,9 @@
-/* The flight file's slots as the watchdog uses them: one is opened for a lane that is busy for too long, and completed or let go
- * of when its turn is over. The watchdog's thread. */
+/* The flight file's slots as the watchdog uses them: one is opened for a lane that is busy for too long,
+ * and completed or let go of when its turn is over. The watchdog's thread. */
 #ifndef LOOPCANARY_STALL_SLOT_H
 #define LOOPCANARY_STALL_SLOT_H
 
-#include "core/watchdog/watchdog.h"
-
-static inline uint64_t lc_stall_rate(const lc_watchdog *w) { return LC_LOAD(w->flight->header->tick_ns_q32); }
+#include "core/watchdog/watch_state.h"
 
 /* A lane's limit of so many ticks, in nanoseconds. */
 uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks);
@@ -14,8 +12,9 @@ uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks);
 lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch);
 void lc_stall_slot_release(lc_lane_watch *watch);
 
-/* Sees that the slot's heap has room for `bytes` more: where it has not, the stall goes on in another slot, mostly with half of the
- * samples and from now on twice the time between them. Else what a long stall does last would not be seen. */
+/* Sees that the slot's heap has room for `bytes` more: where it has not, the stall goes on in another
+ * slot, mostly with half of the samples and from now on twice the time between them. Else what a long
+ * stall does last would not be seen. */
 void lc_stall_slot_make_room(lc_watchdog *w, lc_lane_watch *watch, uint64_t bytes);
 
 /* The names of the work must be read again. */

@@ -3,13 +3,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/host/host_watch.h"
+#include "core/host/host_view.h"
 #include "core/lane/long_work.h"
 #include "core/lane/tally.h"
 #include "core/watchdog/sampler.h"
 #include "core/watchdog/stall_slot.h"
 
 enum { SHORTEST_SLEEP_NS = 200 * 1000, FRESH_NS = 500 * 1000 * 1000 };
+/* the keeper, or the program's drain, has this time to judge a hang */
+enum { JUDGING_NS = 150 * 1000 * 1000 };
 /* Deep stacks of two threads, and of many, with the code that they are in. */
 enum { SAMPLE_ROOM = 12 * 1024, THREADS_ROOM = 16 * 1024 };
 
@@ -18,6 +20,8 @@ typedef struct {
     uint64_t turn; /* epochs */
     uint64_t callback;
     uint64_t turn_begin_ns;
+    uint64_t rest;              /* ticks: lc_lane.turn_rest */
+    uint64_t rest_begin_ns;     /* end of the turn's last stalled or granted callback, else its begin */
     uint64_t callback_begin_ns; /* meaningful while `callback` is odd */
 } lane_now;
 
@@ -56,9 +60,12 @@ static bool read_lane(const lc_watchdog *w, const lc_lane *lane, lane_now *out)
         out->callback = LC_ACQUIRE(lane->epoch);
         const uint64_t turn_begin = LC_ACQUIRE(lane->turn_begin);
         const uint64_t callback_begin = LC_ACQUIRE(lane->begin);
+        const uint64_t rest = LC_ACQUIRE(lane->turn_rest);
         atomic_thread_fence(memory_order_acquire);
         if (LC_LOAD(lane->turn_epoch) == out->turn && LC_LOAD(lane->epoch) == out->callback) {
             out->turn_begin_ns = lc_flight_ns_near(w->flight, w->now, turn_begin);
+            out->rest = rest;
+            out->rest_begin_ns = rest ? lc_flight_ns_near(w->flight, w->now, rest) : out->turn_begin_ns;
             out->callback_begin_ns = lc_flight_ns_near(w->flight, w->now, callback_begin);
             return true;
         }
@@ -66,7 +73,8 @@ static bool read_lane(const lc_watchdog *w, const lc_lane *lane, lane_now *out)
     return false;
 }
 
-/* What a later stall of this thread will be reckoned from. `turn_begin_ns`, `callback_begin_ns`: 0 nothing runs. */
+/* What a later stall of this thread will be reckoned from. `turn_begin_ns`, `callback_begin_ns`: 0 nothing
+ * runs. */
 static void take_reading(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, uint64_t turn_begin_ns,
                          uint64_t callback_begin_ns)
 {
@@ -98,14 +106,14 @@ static subject find_subject(const lc_watchdog *w, const lc_lane *lane, const lan
         return (subject){LC_ENDED_CALLBACK, now->callback, now->callback_begin_ns,
                          lc_stall_limit_ns(w, lc_lane_limit(lane, now->callback))};
     }
-    if (!LC_LOAD(lane->turn_stalled) && elapsed(now->turn_begin_ns, now_ns) >= delay) {
-        return (subject){LC_ENDED_TURN, 0, now->turn_begin_ns,
+    if (elapsed(now->rest_begin_ns, now_ns) >= delay) {
+        return (subject){LC_ENDED_TURN, 0, now->rest_begin_ns,
                          lc_stall_limit_ns(w, LC_LOAD(lane->threshold))};
     }
     return (subject){0, 0, 0, 0};
 }
 
-static void bind_slot(const lc_lane_watch *watch, const subject *s, const lane_now *now)
+static void bind_slot(lc_lane_watch *watch, const subject *s, const lane_now *now)
 {
     lc_slot *slot = watch->writer->slot;
     lc_stall_slot_forget_names(slot);
@@ -114,11 +122,12 @@ static void bind_slot(const lc_lane_watch *watch, const subject *s, const lane_n
     LC_STORE(slot->epoch, s->epoch);
     LC_STORE(slot->turn_epoch, now->turn);
     LC_STORE(slot->begin_ns, s->begin_ns);
-    LC_STORE(slot->turn_begin_ns, now->turn_begin_ns);
+    LC_STORE(slot->turn_begin_ns, now->rest_begin_ns);
+    watch->rest = now->rest;
 }
 
-/* When to look whether this work goes on. Most work that has just begun is over soon: what is looked at then has begun later,
- * and is found within a tick all the same. */
+/* When to look whether this work goes on. Most work that has just begun is over soon: what is looked at
+ * then has begun later, and is found within a tick all the same. */
 static uint64_t look_again(const lc_watchdog *w, uint64_t begin_ns, uint64_t delay_ns, uint64_t now_ns)
 {
     const bool is_fresh = elapsed(begin_ns, now_ns) < delay_ns / 4u;
@@ -126,37 +135,52 @@ static uint64_t look_again(const lc_watchdog *w, uint64_t begin_ns, uint64_t del
 }
 
 /* When something could become too long, if it goes on as it is. */
-static uint64_t next_suspicion(const lc_watchdog *w, const lc_lane *lane, const lane_now *now, uint64_t now_ns)
+static uint64_t next_suspicion(const lc_watchdog *w, const lc_lane *lane, const lane_now *now,
+                               uint64_t now_ns)
 {
     const uint64_t delay = lc_ticks_to_ns(LC_LOAD(lane->sample_delay), lc_stall_rate(w));
     const uint64_t tick_at = now_ns + w->settings.tick_ns;
-    const uint64_t turn_at = LC_LOAD(lane->turn_stalled) ? tick_at : look_again(w, now->turn_begin_ns, delay, now_ns);
+    const uint64_t turn_at = look_again(w, now->rest_begin_ns, delay, now_ns);
     const uint64_t callback_at =
         now->callback & 1u ? look_again(w, now->callback_begin_ns, delay, now_ns) : tick_at;
     return callback_at < turn_at ? callback_at : turn_at;
 }
 
-/* A turn that is a stall already stays the subject until one of its callbacks is a stall by itself. */
-static bool must_rebind(const lc_slot *slot, const subject *s, uint64_t now_ns)
+/* The slot follows a part of the turn, and a stalled or granted callback has ended that part. */
+static bool is_of_earlier_part(const lc_lane_watch *watch, const subject *s, const lane_now *now)
 {
+    return s->kind == LC_ENDED_TURN && LC_LOAD(watch->writer->slot->kind) == LC_ENDED_TURN &&
+           watch->rest != now->rest;
+}
+
+/* A turn that is a stall already stays the subject until one of its callbacks is a stall by itself. */
+static bool must_rebind(const lc_lane_watch *watch, const subject *s, const lane_now *now, uint64_t now_ns)
+{
+    const lc_slot *slot = watch->writer->slot;
+    if (is_of_earlier_part(watch, s, now)) {
+        return true;
+    }
     if (LC_LOAD(slot->kind) == s->kind && LC_LOAD(slot->epoch) == s->epoch) {
         return false;
     }
     return LC_LOAD(slot->state) != LC_SLOT_STALL || elapsed(s->begin_ns, now_ns) > s->limit_ns;
 }
 
-/* At a hang's begin, and each time it has doubled: a copy on disk, whatever becomes of this machine's memory. */
+/* At a hang's begin, and each time it has doubled: a copy on disk, whatever becomes of this machine's
+ * memory. A keeper stores it: where there is one, no thread of the program waits for a disk. */
 static void save_hang(lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns)
 {
     const lc_slot *slot = watch->writer->slot;
-    if (busy_ns >= watch->next_checkpoint_ns && slot->lane < LC_LANE_COUNT &&
+    const bool has_keeper = LC_LOAD(w->flight->header->takes) == LC_TAKES_KEEPER;
+    if (!has_keeper && busy_ns >= watch->next_checkpoint_ns && slot->lane < LC_LANE_COUNT &&
         lc_checkpoint_write(&w->checkpoint, w->flight, slot->lane, slot)) {
         watch->next_checkpoint_ns = 2u * busy_ns;
     }
 }
 
-/* The stall may go on in another slot. What was read before stays where it is: the last of a thread counts. */
-static void take_threads(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
+/* The stall may go on in another slot. What was read before stays where it is: the last of a thread
+ * counts. */
+static void sample_all_threads(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
 {
     lc_stall_slot_make_room(w, watch, THREADS_ROOM);
     lc_sampler_take_threads(w, lane, watch);
@@ -173,7 +197,7 @@ void lc_stall_watch_take_threads(lc_watchdog *w, uint64_t index)
     lc_lane_watch *watch = &w->watches[index];
     if (watch->writer != NULL && LC_LOAD(watch->writer->slot->state) == LC_SLOT_STALL &&
         !has_fresh_threads(watch->writer->slot, lc_now_ns())) {
-        take_threads(w, index == LC_LANE_COUNT ? w->fault_lane : lc_flight_lane(w->flight, index), watch);
+        sample_all_threads(w, lc_watched_lane(w, index), watch);
     }
 }
 
@@ -181,7 +205,7 @@ static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watc
 {
     const uint64_t level = LC_LOAD(watch->writer->slot->level);
     if (level < LC_LEVEL_HANG && busy_ns >= w->settings.hang_ns) {
-        take_threads(w, lane, watch);
+        sample_all_threads(w, lane, watch);
     }
     lc_slot *slot = watch->writer->slot;
     if (level < LC_LEVEL_STALL) {
@@ -191,6 +215,8 @@ static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watc
     }
     if (level < LC_LEVEL_HANG && busy_ns >= w->settings.hang_ns) {
         LC_RELEASE(slot->level, LC_LEVEL_HANG);
+        watch->word_ns = lc_now_ns() + JUDGING_NS;
+        lc_bell_ring(&w->news);
         lc_watchdog_call_keeper(w);
     }
     if (level < LC_LEVEL_ANR && busy_ns >= w->settings.anr_ns) {
@@ -200,6 +226,28 @@ static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watc
     }
     if (busy_ns >= w->settings.hang_ns) {
         save_hang(w, watch, busy_ns);
+    }
+}
+
+/* The stall may have been in another slot when it was judged. */
+static bool was_judged(const lc_watchdog *w, uint64_t serial)
+{
+    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
+        if (LC_LOAD(w->flight->keeper->told[i]) == serial) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void say_first(const lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns, uint64_t now_ns)
+{
+    if (watch->word_ns == 0 || now_ns < watch->word_ns) {
+        return;
+    }
+    watch->word_ns = 0;
+    if (w->courier != NULL && !was_judged(w, LC_LOAD(watch->writer->slot->serial))) {
+        lc_courier_say_first(w->courier, watch->writer->slot, busy_ns);
     }
 }
 
@@ -230,8 +278,10 @@ static uint64_t follow(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, cons
     LC_STORE(slot->allowance_ns, s->limit_ns > slot->threshold_ns ? s->limit_ns : 0u);
     if (busy_ns > s->limit_ns) {
         raise_level(w, lane, watch, busy_ns);
+        say_first(w, watch, busy_ns, now_ns);
     }
     uint64_t next = watch->next_sample_ns;
+    next = earliest_after(now_ns, next, watch->word_ns);
     next = earliest_after(now_ns, next, s->begin_ns + s->limit_ns + 1u);
     next = earliest_after(now_ns, next, s->begin_ns + w->settings.hang_ns);
     return earliest_after(now_ns, next, s->begin_ns + w->settings.anr_ns);
@@ -246,9 +296,9 @@ static void leave_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_wa
     }
 }
 
-/* A slot for what goes on, or the one that it has. False: there is none. */
-static bool has_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, const subject *s, const lane_now *now,
-                     uint64_t now_ns)
+/* Gives the present work a slot, unless it has one. False: there is no slot. */
+static bool ensure_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, const subject *s,
+                        const lane_now *now, uint64_t now_ns)
 {
     if (watch->writer == NULL) {
         lc_slot *slot = lc_stall_slot_open(w, index, lane, watch);
@@ -258,7 +308,11 @@ static bool has_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watc
         bind_slot(watch, s, now);
         watch->next_sample_ns = now_ns;
         LC_RELEASE(slot->state, LC_SLOT_OPEN);
-    } else if (must_rebind(watch->writer->slot, s, now_ns)) {
+    } else if (must_rebind(watch, s, now, now_ns)) {
+        if (is_of_earlier_part(watch, s, now)) { /* that was no stall: it has no record */
+            LC_STORE(watch->writer->slot->level, LC_LEVEL_NONE);
+            LC_RELEASE(watch->writer->slot->state, LC_SLOT_OPEN);
+        }
         bind_slot(watch, s, now);
         watch->next_sample_ns = now_ns;
         if (s->kind == LC_ENDED_CALLBACK) { /* samples of what came before it do not count for it */
@@ -268,7 +322,8 @@ static bool has_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watc
     return true;
 }
 
-static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns)
+static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch,
+                          uint64_t now_ns)
 {
     lane_now now;
     watch->active_ns = now_ns;
@@ -283,14 +338,16 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane
     if (s.kind == 0) {
         return next_suspicion(w, lane, &now, now_ns);
     }
-    return has_slot(w, index, lane, watch, &s, &now, now_ns) ? follow(w, lane, watch, &s, now_ns) : now_ns + w->settings.tick_ns;
+    return ensure_slot(w, index, lane, watch, &s, &now, now_ns) ? follow(w, lane, watch, &s, now_ns)
+                                                                : now_ns + w->settings.tick_ns;
 }
 
 /* False: there is no slot. */
-static bool take(lc_watchdog *w, uint64_t index, lc_lane *lane, const subject *s, const lane_now *now, uint64_t now_ns)
+static bool follow_now(lc_watchdog *w, uint64_t index, lc_lane *lane, const subject *s, const lane_now *now,
+                       uint64_t now_ns)
 {
     lc_lane_watch *watch = &w->watches[index];
-    if (!has_slot(w, index, lane, watch, s, now, now_ns)) {
+    if (!ensure_slot(w, index, lane, watch, s, now, now_ns)) {
         return false;
     }
     watch->next_sample_ns = now_ns;
@@ -299,11 +356,12 @@ static bool take(lc_watchdog *w, uint64_t index, lc_lane *lane, const subject *s
 }
 
 /* False: it is in no turn, or there is no slot. */
-static bool take_turn(lc_watchdog *w, uint64_t index, uint64_t now_ns)
+static bool fault_in_turn(lc_watchdog *w, uint64_t index, uint64_t now_ns)
 {
     lc_lane *lane = lc_flight_lane(w->flight, index);
     lc_lane_watch *watch = &w->watches[index];
     lane_now now;
+    lc_stall_slot_take_ended(w, index, lane, watch); /* else its slot would be taken for the fault */
     if (LC_ACQUIRE(lane->state) != LC_LANE_ACTIVE || !read_lane(w, lane, &now) || !(now.turn & 1u)) {
         return false;
     }
@@ -311,42 +369,53 @@ static bool take_turn(lc_watchdog *w, uint64_t index, uint64_t now_ns)
         leave_slot(w, index, lane, watch);
     }
     const subject s = now.callback & 1u ? (subject){LC_ENDED_CALLBACK, now.callback, now.callback_begin_ns, 0}
-                                        : (subject){LC_ENDED_TURN, 0, now.turn_begin_ns, 0};
-    return take(w, index, lane, &s, &now, now_ns);
+                                        : (subject){LC_ENDED_TURN, 0, now.rest_begin_ns, 0};
+    return follow_now(w, index, lane, &s, &now, now_ns);
 }
 
-/* As if it were in a turn from the fault on. */
-static void take_thread(lc_watchdog *w, uint64_t tid, uint64_t at_ns, uint64_t now_ns)
+static void name_no_lane(lc_watchdog *w, lc_lane *lane, uint64_t tid)
 {
     static const char kind[] = "thread";
-    lc_lane *lane = w->fault_lane;
-    const lane_now now = {.turn = 1, .turn_begin_ns = at_ns};
-    const subject s = {LC_ENDED_FAULT, 0, at_ns, 0};
     const uint64_t thread_state = w->source->thread_state(w->source, tid);
     const lc_text name = w->source->thread_name(w->source, thread_state, tid);
     memset(lane, 0, sizeof *lane);
     memcpy(lane->loop_kind, kind, sizeof kind);
     if (name.length > 0) {
-        memcpy(lane->thread_name, name.bytes, name.length < sizeof lane->thread_name ? name.length : sizeof lane->thread_name - 1u);
+        memcpy(lane->thread_name, name.bytes,
+               name.length < sizeof lane->thread_name ? name.length : sizeof lane->thread_name - 1u);
     } else if ((pid_t)tid == getpid()) {
         strcpy(lane->thread_name, "MainThread");
     }
     LC_STORE(lane->tid, tid);
     LC_STORE(lane->thread_state, thread_state);
-    LC_STORE(lane->turn_epoch, now.turn);
-    (void)take(w, LC_LANE_COUNT, lane, &s, &now, now_ns);
+    LC_STORE(lane->turn_epoch, 1);
+}
+
+void lc_stall_watch_outside(lc_watchdog *w, uint64_t index, lc_ended_kind kind, uint64_t tid,
+                            uint64_t begin_ns, uint64_t now_ns)
+{
+    lc_lane *lane = lc_watched_lane(w, index);
+    const lane_now now = {.turn = 1, .turn_begin_ns = begin_ns};
+    const subject s = {kind, 0, begin_ns, 0};
+    if (w->watches[index].writer == NULL) {
+        name_no_lane(w, lane, tid);
+    }
+    (void)follow_now(w, index, lane, &s, &now, now_ns);
+    w->watches[index].word_ns =
+        0; /* a program may be in no turn: it is the judge who says that this is a fault */
 }
 
 void lc_stall_watch_take_fault(lc_watchdog *w, uint64_t tid, uint64_t at_ns)
 {
-    const uint64_t used = LC_ACQUIRE(w->flight->header->sections[LC_SECTION_LANES].used), now_ns = lc_now_ns();
+    const uint64_t used = LC_ACQUIRE(w->flight->header->sections[LC_SECTION_LANES].used),
+                   now_ns = lc_now_ns();
     bool is_taken = false;
-    lc_stall_slot_release(&w->watches[LC_LANE_COUNT]); /* the program has survived the fault before */
+    lc_stall_slot_release(&w->watches[LC_WATCH_FAULT]); /* the program has survived the fault before */
     for (uint64_t i = 0; i < used && i < LC_LANE_COUNT && !is_taken; i++) {
-        is_taken = LC_LOAD(lc_flight_lane(w->flight, i)->tid) == tid && take_turn(w, i, now_ns);
+        is_taken = LC_LOAD(lc_flight_lane(w->flight, i)->tid) == tid && fault_in_turn(w, i, now_ns);
     }
     if (!is_taken) {
-        take_thread(w, tid, at_ns != 0 ? at_ns : now_ns, now_ns);
+        lc_stall_watch_outside(w, LC_WATCH_FAULT, LC_ENDED_FAULT, tid, at_ns != 0 ? at_ns : now_ns, now_ns);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Lets so many stalls a minute through: a minute's worth at once, then one after the other (engine/guards.py, StormGuard). Pure. */
+/* Lets so many stalls a minute through: a minute's worth at once, then one after the other
+ * (engine/guards.py, StormGuard). Pure. */
 #ifndef LOOPCANARY_STORM_H
 #define LOOPCANARY_STORM_H
 

@@ -1,5 +1,5 @@
-/* The life of the watchdog's thread, in one word: it is asked to stop, is waited for with a limit, and goes on after all where
- * it had no time to stop. */
+/* The life of the watchdog's thread, in one word: it is asked to stop, is waited for with a limit, and
+ * goes on after all where it had no time to stop. */
 #ifndef LOOPCANARY_THREAD_LIFE_H
 #define LOOPCANARY_THREAD_LIFE_H
 

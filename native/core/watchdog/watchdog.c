@@ -13,9 +13,10 @@
 #include "core/host/own_thread.h"
 #include "core/liveness/liveness.h"
 #include "core/signals/kill_signals.h"
+#include "core/watchdog/outside_turn.h"
 #include "core/watchdog/stall_watch.h"
 
-enum { LATE_NS = 10 * 1000 * 1000 };
+enum { LATE_NS = 10 * 1000 * 1000, RIGHTS_NS = 1000 * 1000 * 1000 };
 
 static long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
@@ -30,10 +31,10 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     clear(w);
     lc_checkpoint_open(&w->checkpoint, checkpoint_path, &w->life);
     const size_t watches = aligned(LC_WATCH_COUNT * sizeof *w->watches);
-    const size_t fault_lane = aligned(sizeof *w->fault_lane);
+    const size_t no_lanes = aligned((LC_WATCH_COUNT - LC_LANE_COUNT) * sizeof *w->no_lanes);
     const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
     const size_t stack = aligned(sizeof *w->stack);
-    w->memory_bytes = watches + writers + 2 * stack + fault_lane + sizeof *w->moved;
+    w->memory_bytes = watches + writers + 2 * stack + no_lanes + sizeof *w->moved;
     w->memory = mmap(NULL, w->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w->memory == MAP_FAILED) {
         w->memory = NULL;
@@ -44,8 +45,8 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     w->writers = (lc_slot_writer *)(at + watches);
     w->stack = (lc_stack *)(at + watches + writers);
     w->holder_stack = (lc_stack *)(at + watches + writers + stack);
-    w->fault_lane = (lc_lane *)(at + watches + writers + 2 * stack);
-    w->moved = (lc_moved *)(at + watches + writers + 2 * stack + fault_lane);
+    w->no_lanes = (lc_lane *)(at + watches + writers + 2 * stack);
+    w->moved = (lc_moved *)(at + watches + writers + 2 * stack + no_lanes);
     w->flight = flight;
     w->source = source;
     w->settings = *settings;
@@ -147,7 +148,7 @@ static void count_own_time(lc_watchdog *w)
     }
 }
 
-/* Errands come to what works: one that is parked is not woken for them. Answers when it wants to look again. */
+/* Runs the errands that have come; a parked watchdog is not woken for them. Returns when to look again. */
 static uint64_t look_at_errands(lc_watchdog *w, uint64_t now_ns)
 {
     const uint32_t errands = atomic_load_explicit(&w->flight->keeper->errands, memory_order_acquire);
@@ -164,18 +165,31 @@ static uint64_t look_at_errands(lc_watchdog *w, uint64_t now_ns)
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Until it is to stop; the last look completes what has ended. */
+/* This thread gives up the rights that the main thread has given up: at most once in a second here, and
+ * whenever the watchdog parks. */
+static void follow_rights(lc_watchdog *w, uint64_t now_ns)
+{
+    if (now_ns >= w->rights_ns) {
+        w->rights_ns = now_ns + RIGHTS_NS;
+        lc_own_rights_follow();
+    }
+}
+
+/* Looks until the watchdog is to stop; the last look completes the stalls that have ended. */
 static void watch(lc_watchdog *w)
 {
     while (lc_life_is(&w->life, LC_LIFE_RUNS)) {
         const uint32_t bell_seen = atomic_load_explicit(&w->bell, memory_order_acquire);
+        follow_rights(w, lc_now_ns());
         const uint64_t wanted = lc_watchdog_look(w, lc_now_ns());
         lc_kill_signals_look(w);
         uint64_t unasked = earlier(lc_liveness_look(w, lc_now_ns()), look_at_errands(w, lc_now_ns()));
         unasked = earlier(unasked, lc_kill_signals_due(lc_now_ns()));
+        unasked = earlier(unasked, lc_outside_look(w, lc_now_ns(), wanted == LC_NO_DEADLINE));
         const uint64_t deadline = earlier(unasked, wanted);
         if (wanted == LC_NO_DEADLINE) {
             count_own_time(w);
+            lc_own_rights_follow();
             park(w, bell_seen, unasked);
         } else if (!lc_bell_wait(&w->bell, bell_seen, deadline) && lc_now_ns() > deadline + LATE_NS) {
             lc_flight_count(w->flight, LC_COUNTER_watchdog_late, 1);

@@ -8,8 +8,8 @@
 #define TRIES 3u
 
 /* cond, mutex, switch_cond, switch_mutex, in a row. A thread that asks for the GIL waits on the
- * first two; one that was made to give it up waits on the other two until another thread has it, before it asks
- * again: that is waiting for the GIL as well. */
+ * first two; one that was made to give it up waits on the other two until another thread has it, before it
+ * asks again: that is waiting for the GIL as well. */
 #define WAIT_BYTES (2u * (sizeof(pthread_cond_t) + sizeof(pthread_mutex_t)))
 
 static uint64_t gil_address(const lc_cpython_source *source, uint64_t interp)
@@ -71,8 +71,8 @@ static void put_wait_range(const lc_cpython_source *source, uint64_t gil, lc_gil
     out->wait_address_high = out->wait_address_low + WAIT_BYTES;
 }
 
-/* Reads in one call what was found the last time: the thread, which GIL is its interpreter's, that GIL, its holder, and
- * the GIL again; the kernel copies in this order. False: something is not what it was. */
+/* Reads in one call what was found the last time: the thread, which GIL is its interpreter's, that GIL,
+ * its holder, and the GIL again; the kernel copies in this order. False: something is not what it was. */
 static bool read_as_before(const lc_cpython_source *source, uint64_t thread_state, lc_gil_view *out)
 {
     const lc_layout *l = &source->layout;
@@ -108,7 +108,8 @@ static bool read_as_before(const lc_cpython_source *source, uint64_t thread_stat
     }
     const gil_words second = last->holder == 0 ? (gil_words){0} : words_in(l, state[1]);
     const lc_thread_words words = last->holder == 0 ? (lc_thread_words){0} : lc_thread_words_in(l, holder);
-    if (first.holder != last->holder || !same_holder(&first, &second) || !lc_interp_known(source, words.interp)) {
+    if (first.holder != last->holder || !same_holder(&first, &second) ||
+        !lc_interp_known(source, words.interp)) {
         return false;
     }
     put_holder(&second, words.tid, thread_state, out);

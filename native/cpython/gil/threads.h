@@ -17,8 +17,7 @@ typedef struct {
     uint32_t tid;
 } lc_thread_words;
 
-bool lc_thread_words_read(const lc_cpython_source *source, uint64_t thread_state,
-                          lc_thread_words *words);
+bool lc_thread_words_read(const lc_cpython_source *source, uint64_t thread_state, lc_thread_words *words);
 
 /* The same, of a copy of a thread state's beginning. */
 lc_thread_words lc_thread_words_in(const lc_layout *layout, const uint8_t *header);
@@ -28,8 +27,7 @@ uint32_t lc_threads_of(const lc_cpython_source *source, uint64_t interp, lc_thre
 
 /* lc_frame_source.thread_state, .threads and .gil. Watchdog's thread; no GIL, lock, allocation. */
 uint64_t lc_thread_state(const lc_cpython_source *source, uint64_t tid);
-uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out,
-                    uint32_t room);
+uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out, uint32_t room);
 void lc_gil(lc_cpython_source *source, uint64_t thread_state, lc_gil_view *out);
 
 /* lc_frame_source.thread_name. The same. */

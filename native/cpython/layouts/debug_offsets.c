@@ -19,8 +19,7 @@ typedef struct {
 } published;
 
 static const published facts[] = {
-#define FACT(name, struct_name, member, v313, v314, v315) \
-    {offsetof(lc_layout, name), {v313, v314, v315}},
+#define FACT(name, struct_name, member, v313, v314, v315) {offsetof(lc_layout, name), {v313, v314, v315}},
     LC_DEBUG_OFFSETS_TABLE(FACT)
 #undef FACT
 };

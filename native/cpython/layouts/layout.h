@@ -24,7 +24,8 @@
  *   frame_bytes      up to the locals: all that is ever read of a frame
  *   frame_instr      3.11, 3.12: prev_instr, the last instruction begun; from 3.13: instr_ptr, the
  *                    current one. For a position both are looked up the same way
- *   opcodes          kind of each opcode (layout_opcodes.h), for frames whose words do not tell what they do; NULL: not known
+ *   opcodes          kind of each opcode (layout_opcodes.c), for frames whose words do not tell what they
+ *                    do; NULL: not known
  *   frame_tags       low bits of f_executable that are not address (a _PyStackRef from 3.14)
  *   frame_entry      3.11: 1 where C code called the frame; later a shim lies between
  *   owner_generator  value of `owner` of a frame inside a generator object
@@ -36,8 +37,9 @@
  *   code_version     a number that no other code object of the process has had; 0: they ran out
  *   str_*_shift      bit positions in the state word
  *   thread_end_data  3.11, 3.12: weak reference to the lock that the thread lets go of when it ends
- *   dict_keys        before 3.14: for the dict in which asyncio keeps its current tasks (later they are in the thread states,
- *                    where patch releases have moved them: asyncio_facts.c finds the place)
+ *   dict_keys        before 3.14: for the dict in which asyncio keeps its current tasks (later they are in
+ *                    the thread states, where patch releases have moved them: asyncio_facts.c finds the
+ *                    place)
  *   code_locals      number of slots before the value stack; code_stack_size: of slots in it
  *   values_before    how far before an instance of a Python class the pointer to its attributes is, to
  *                    which values_tag is to be added; from 3.13 on they are behind the instance
@@ -49,6 +51,7 @@
  *   lock_semaphore   pointer to the sem_t that a lock and an RLock are; from 3.14: lock_mutex, a PyMutex
  *   long_digits_shift, long_sign_mask   of lv_tag; 3.11 has ob_size instead, whose sign is the sign
  */
+/* clang-format off */
 #define LC_LAYOUT_TABLE(X)                                                     \
     /* fact                       3.11       3.12       3.13  3.14  3.15 */    \
     X(thread_prev,                   0,         0,         0,    0,    0)      \
@@ -69,7 +72,6 @@
     X(gil_wait,                     32,        32,        32,   32,   32)      \
     X(frame_bytes,                  72,        72,        72,   80,   80)      \
     X(frame_code,                   32,         0,         0,    0,    0)      \
-    X(frame_globals,                 8,        24,        24,   24,   24)      \
     X(frame_previous,               48,         8,         8,    8,    8)      \
     X(frame_instr,                  56,        56,        56,   56,   56)      \
     X(frame_stack,                  64,        64,        64,   64,   64)      \
@@ -130,9 +132,10 @@
     X(generator_frame,              80,        72,        72,   72,   72)      \
     X(type_name,                    24,        24,        24,   24,   24)      \
     X(type_base,                   256,       256,       256,  256,  256)
+/* clang-format on */
 
-/* Of a dict's keys. LC_DICT_GENERAL is the kind whose keys are any objects; LC_DICT_SPLIT: strings, whose values are in the
- * instances that share the keys. */
+/* Of a dict's keys. LC_DICT_GENERAL is the kind whose keys are any objects; LC_DICT_SPLIT: strings, whose
+ * values are in the instances that share the keys. */
 enum {
     LC_DICT_INDEX_BITS = 9,
     LC_DICT_KIND = 10,
@@ -162,5 +165,16 @@ bool lc_layout_sane(const lc_layout *layout);
 #define LC_CODE_HEADER_MAX 256u
 #define LC_THREAD_HEADER_MAX 256u
 #define LC_GIL_HEADER_MAX 32u
+
+/* What a frame does, by the instruction that it is at: from 3.14 on, where no word of the frame tells it. */
+enum {
+    LC_OPCODE_RUNS = 0,   /* is no call, or one of C code */
+    LC_OPCODE_CALLS = 1,  /* calls Python code, without C between */
+    LC_OPCODE_EITHER = 2, /* calls, what is not known */
+    LC_OPCODE_ENDS = 3    /* the frame ends with it, or is suspended */
+};
+
+/* By opcode, for the CPython this is compiled for; NULL before 3.14. */
+extern const uint8_t *const lc_opcodes;
 
 #endif

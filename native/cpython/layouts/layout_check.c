@@ -3,7 +3,7 @@
  *
  * When an assertion fails for a new CPython: read the structure's history in Include/internal, decide
  * whether only the offset moved (then a new column is all) or the meaning did (then walker.c and
- * docs/decisions/0002-walker.md are to be read again first). */
+ * docs/internals/walker.md are to be read again first). */
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE 1
 #include <Python.h>
@@ -52,7 +52,7 @@ enum {
 #undef ROW
 };
 
-#define IS(name, value) \
+#define IS(name, value)                                                                                      \
     _Static_assert(row_##name == (int)(value), "layout.h: " #name " is " #value " of this CPython")
 #define AT(name, type, field) IS(name, offsetof(type, field))
 
@@ -73,7 +73,6 @@ _Static_assert(sizeof(struct _gil_runtime_state) ==
                "gil.c: two pairs of condition variable and mutex end the GIL's state");
 AT(frame_bytes, _PyInterpreterFrame, localsplus);
 AT(frame_previous, _PyInterpreterFrame, previous);
-AT(frame_globals, _PyInterpreterFrame, f_globals);
 AT(frame_owner, _PyInterpreterFrame, owner);
 IS(owner_generator, FRAME_OWNED_BY_GENERATOR);
 IS(owner_frame_object, FRAME_OWNED_BY_FRAME_OBJECT);
@@ -111,8 +110,9 @@ _Static_assert(offsetof(PyDictKeysObject, dk_log2_index_bytes) == LC_DICT_INDEX_
                    offsetof(PyDictKeysObject, dk_kind) == LC_DICT_KIND &&
                    offsetof(PyDictKeysObject, dk_nentries) == LC_DICT_USED &&
                    offsetof(PyDictKeysObject, dk_indices) == LC_DICT_INDEX &&
-                   (int)DICT_KEYS_GENERAL == (int)LC_DICT_GENERAL && (int)DICT_KEYS_SPLIT == (int)LC_DICT_SPLIT,
-               "layout.h, dict_keys.h: a dict's keys");
+                   (int)DICT_KEYS_GENERAL == (int)LC_DICT_GENERAL &&
+                   (int)DICT_KEYS_SPLIT == (int)LC_DICT_SPLIT,
+               "layout.h, attributes.h: a dict's keys");
 _Static_assert(sizeof(PyDictUnicodeEntry) == 16 && offsetof(PyDictUnicodeEntry, me_key) == 0,
                "attributes.c: shared keys");
 _Static_assert(sizeof(_Py_CODEUNIT) == 2, "walker.c: a code unit has two bytes");
@@ -147,7 +147,7 @@ AT(long_digits, PyLongObject, long_value.ob_digit);
 #if PY_VERSION_HEX < 0x030E0000
 AT(dict_keys, PyDictObject, ma_keys);
 _Static_assert(offsetof(PyDictKeyEntry, me_key) == 8 && offsetof(PyDictKeyEntry, me_value) == 16,
-               "work_called.c: an entry of a dict");
+               "work_words.c: an entry of a dict");
 AT(frame_stack, _PyInterpreterFrame, stacktop);
 IS(frame_stack_bytes, sizeof(int));
 #else
@@ -156,8 +156,9 @@ IS(frame_stack_bytes, sizeof(_PyStackRef *));
 IS(frame_tags, Py_TAG_BITS);
 _Static_assert(offsetof(_PyThreadStateImpl, asyncio_running_task) ==
                    offsetof(_PyThreadStateImpl, asyncio_running_loop) + sizeof(PyObject *),
-               "work_called.c: the task's word follows its loop's");
-_Static_assert(sizeof(PyMutex) == 1 && _Py_LOCKED == 1 && _Py_HAS_PARKED == 2, "lock_waited.c: bits of a lock");
+               "work_words.c: the task's word follows its loop's");
+_Static_assert(sizeof(PyMutex) == 1 && _Py_LOCKED == 1 && _Py_HAS_PARKED == 2,
+               "lock_waited.c: bits of a lock");
 IS(owner_shim, FRAME_OWNED_BY_INTERPRETER);
 #endif
 #if PY_VERSION_HEX >> 16 == 0x030C || PY_VERSION_HEX >> 16 == 0x030D
@@ -172,14 +173,13 @@ IS(owner_end, FRAME_OWNED_BY_INTERPRETER + 1);
 /* Where _Py_DebugOffsets itself keeps what debug_offsets.c takes from it. */
 #if PY_VERSION_HEX >= 0x030D0000
 enum {
-#define DEBUG_ROW(name, struct_name, field, v313, v314, v315) \
-    debug_##name = PICK(0, 0, v313, v314, v315),
+#define DEBUG_ROW(name, struct_name, field, v313, v314, v315) debug_##name = PICK(0, 0, v313, v314, v315),
     LC_DEBUG_OFFSETS_TABLE(DEBUG_ROW)
 #undef DEBUG_ROW
 };
-#define DEBUG_CHECK(name, struct_name, field, v313, v314, v315)                       \
-    _Static_assert(debug_##name == offsetof(_Py_DebugOffsets, struct_name.field),     \
-                   "debug_offsets.h: " #name);
+#define DEBUG_CHECK(name, struct_name, field, v313, v314, v315)                                              \
+    _Static_assert(debug_##name == offsetof(_Py_DebugOffsets, struct_name.field), "debug_offsets.h:"         \
+                                                                                  " " #name);
 LC_DEBUG_OFFSETS_TABLE(DEBUG_CHECK)
 #undef DEBUG_CHECK
 _Static_assert(offsetof(_PyRuntimeState, debug_offsets) == 0, "they open _PyRuntime");

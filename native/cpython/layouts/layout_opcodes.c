@@ -1,4 +1,4 @@
-#include "cpython/layouts/layout_opcodes.h"
+#include "cpython/layouts/layout.h"
 
 #include <Python.h>
 

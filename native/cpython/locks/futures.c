@@ -1,12 +1,12 @@
-/* A Future has no owner. Who sets it is read from the code that does: Lib/concurrent/futures/thread.py, _WorkItem.run;
- * Lib/asyncio/tasks.py, run_coroutine_threadsafe; Lib/asyncio/futures.py, _chain_future. */
+/* A Future has no owner. Who sets it is read from the code that does: Lib/concurrent/futures/thread.py,
+ * _WorkItem.run; Lib/asyncio/tasks.py, run_coroutine_threadsafe; Lib/asyncio/futures.py, _chain_future. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <stddef.h>
 #include <string.h>
 
-#include "cpython/locks/futures.h"
+#include "cpython/locks/lock_parts.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/walker/frame_values.h"
@@ -18,7 +18,8 @@ enum {
     CALLBACKS_MAX = 8,
     CELLS_MAX = 8,
     READY_MAX = 256,
-    /* Modules/_collectionsmodule.c, dequeobject and block; known by the type's name, and by what is found there. */
+    /* Modules/_collectionsmodule.c, dequeobject and block; known by the type's name, and by what is found
+     * there. */
     DEQUE_LEFT_BLOCK = 24,
     DEQUE_LEFT_INDEX = 40,
     BLOCK_DATA = 8,
@@ -41,7 +42,8 @@ static bool ends_in(const lc_cpython_source *source, uint64_t str, const char *e
            memcmp(bytes + value.length - length, end, length) == 0;
 }
 
-static bool runs(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname, const char *file)
+static bool runs(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname,
+                 const char *file)
 {
     return lc_str_is(source, shape->qualname, qualname) && ends_in(source, shape->filename, file);
 }
@@ -53,7 +55,8 @@ static uint64_t first_local(const lc_cpython_source *source, const lc_raw_frame 
 }
 
 /* The first argument of the thread's innermost call of this method; 0: it is in none. */
-static uint64_t self_in(lc_cpython_source *source, uint64_t thread_state, const char *qualname, const char *file)
+static uint64_t self_in(lc_cpython_source *source, uint64_t thread_state, const char *qualname,
+                        const char *file)
 {
     const lc_chain *chain = lc_chain_of_thread(source, thread_state, FRAMES_EACH);
     for (uint32_t i = 0; chain != NULL && i < chain->count; i++) {
@@ -86,7 +89,8 @@ uint64_t lc_future_waited_for(lc_cpython_source *source, uint64_t thread_state)
             return 0;
         }
         if (in_wait) {
-            const bool asks = runs(source, &shape, "Future.result", file) || runs(source, &shape, "Future.exception", file);
+            const bool asks =
+                runs(source, &shape, "Future.result", file) || runs(source, &shape, "Future.exception", file);
             const uint64_t future = asks ? first_local(source, &chain->frames[i]) : 0;
             return future != 0 && is_unset(source, future) ? future : 0;
         }
@@ -101,7 +105,8 @@ uint64_t lc_future_waited_for(lc_cpython_source *source, uint64_t thread_state)
 /* ---- a coroutine that was given to a loop ------------------------------------------------------------ */
 
 /* Whether this is the function of that name, and one of its variables from outside is `object`. */
-static bool encloses(const lc_cpython_source *source, uint64_t function, const char *qualname, uint64_t object)
+static bool encloses(const lc_cpython_source *source, uint64_t function, const char *qualname,
+                     uint64_t object)
 {
     if (lc_type_at(source, function) != source->at.function_type ||
         !lc_str_is(source, lc_word_at(source, function + source->layout.function_qualname), qualname)) {

@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "cpython/locks/locks.h"
-#include "cpython/locks/with_blocks.h"
+#include "cpython/locks/lock_parts.h"
 #include "cpython/objects/objects.h"
 #include "cpython/source/outside.h"
 #include "cpython/walker/frame_values.h"
 
 /* ---- in this process -------------------------------------------------------------------------------
-
- * Locks made for the purpose are looked at, once, with the GIL held. One that does not look as expected is not read at all. */
+ *
+ * Locks made for the purpose are looked at, once, with the GIL held. One that does not look as expected is
+ * not read at all. */
 
 static uint64_t address_of(const void *object) { return (uint64_t)(uintptr_t)object; }
 
@@ -118,10 +119,10 @@ void lc_locks_learn(lc_cpython_source *source)
 }
 
 /* ---- in another process ----------------------------------------------------------------------------
-
- * It cannot be asked to make a lock: those that its threads have in their frames are looked at. A lock's type is one whose own
- * name says so, the `__exit__` of a lock one that is bound to a lock or belongs to its type. A lock that is in no frame keeps
- * no thread waiting. */
+ *
+ * It cannot be asked to make a lock: those that its threads have in their frames are looked at. A lock's
+ * type is one whose own name says so, the `__exit__` of a lock one that is bound to a lock or belongs to
+ * its type. A lock that is in no frame keeps no thread waiting. */
 
 #define FRAMES_EACH 96u /* as far as locks.c looks for a block */
 #define FRAMES_IN_ALL 2048u
@@ -132,7 +133,8 @@ enum { DESCRIPTOR_TYPE = 16, DESCRIPTOR_METHOD = 40 };
 _Static_assert(offsetof(PyDescrObject, d_type) == DESCRIPTOR_TYPE, "descrobject.h");
 _Static_assert(offsetof(PyMethodDescrObject, d_method) == DESCRIPTOR_METHOD, "descrobject.h");
 
-static const char *const type_names[LC_TYPE_REFERENCE] = {"_thread.lock", "_thread.RLock", "_thread._ThreadHandle"};
+static const char *const type_names[LC_TYPE_REFERENCE] = {"_thread.lock", "_thread.RLock",
+                                                          "_thread._ThreadHandle"};
 
 /* The C string at `address` is this text. Not one byte more is read: its page may be the last one. */
 static bool is_text(const lc_cpython_source *source, uint64_t address, const char *text)
@@ -143,7 +145,8 @@ static bool is_text(const lc_cpython_source *source, uint64_t address, const cha
            memcmp(copy, text, bytes) == 0;
 }
 
-/* The kind of lock that a type is, LC_LOCK_TYPES for none; puts down a type that is seen for the first time. */
+/* The kind of lock that a type is, LC_LOCK_TYPES for none; puts down a type that is seen for the first
+ * time. */
 static int type_kind(lc_cpython_source *source, const lc_outside_addresses *addresses, uint64_t type)
 {
     lc_lock_facts *facts = &source->locks;
@@ -194,8 +197,8 @@ static void see(lc_cpython_source *source, const lc_outside_addresses *addresses
     }
 }
 
-static void see_frame(lc_cpython_source *source, const lc_outside_addresses *addresses, const lc_raw_frame *frame,
-                      uint32_t managers_deep)
+static void see_frame(lc_cpython_source *source, const lc_outside_addresses *addresses,
+                      const lc_raw_frame *frame, uint32_t managers_deep)
 {
     lc_frame_shape shape;
     uint64_t slots[LC_FRAME_SLOTS_MAX];
@@ -209,7 +212,8 @@ static void see_frame(lc_cpython_source *source, const lc_outside_addresses *add
     }
     for (uint32_t i = 0; i < count; i++) {
         lc_raw_frame inside;
-        see(source, addresses, slots[i]); /* what is not in use any more is seen, too: it has to look like a lock */
+        /* what is not in use any more is seen, too: it has to look like a lock */
+        see(source, addresses, slots[i]);
         if (managers_deep > 0 && lc_manager_frame(source, slots[i], &inside)) {
             see_frame(source, addresses, &inside, managers_deep - 1);
         }

@@ -1,13 +1,12 @@
 #include <semaphore.h>
 
-#include "cpython/locks/lock_waited.h"
-#include "cpython/locks/semlock.h"
+#include "cpython/locks/lock_parts.h"
 #include "cpython/objects/objects.h"
 
 enum {
-    INNER_FRAMES = 5,   /* from a module lock's acquire to the import that wants it */
-    CALL_SLOTS = 12,    /* from the stack's top down to what is being called: its arguments lie in between */
-    MUTEX_LOCKED = 1,   /* bits of a PyMutex: Include/cpython/lock.h */
+    INNER_FRAMES = 5, /* from a module lock's acquire to the import that wants it */
+    CALL_SLOTS = 12,  /* from the stack's top down to what is being called: its arguments lie in between */
+    MUTEX_LOCKED = 1, /* bits of a PyMutex: Include/cpython/lock.h */
     MUTEX_HAS_PARKED = 2
 };
 
@@ -42,8 +41,8 @@ bool lc_sleeps_in_lock(const lc_cpython_source *source, uint64_t lock, uint64_t 
     return semaphore != 0 && futex >= semaphore && futex - semaphore < sizeof(sem_t);
 }
 
-/* Any slot will do, also one that is not in use any more: what is found is the lock of this address. The handle
- * of a thread has no such proof; it counts if it is the only one. */
+/* Any slot will do, also one that is not in use any more: what is found is the lock of this address. The
+ * handle of a thread has no such proof; it counts if it is the only one. */
 static bool by_address(const lc_cpython_source *source, const uint64_t *slots, uint32_t count, uint64_t futex,
                        lc_found_lock *found)
 {
@@ -75,11 +74,13 @@ static bool has_parked(const lc_cpython_source *source, const lc_found_lock *loc
 /* What a `with` block keeps for its end looks like a method's call, too. */
 static bool is_kept_exit(const lc_lock_facts *facts, uint64_t method)
 {
-    return method == facts->exit_descriptors[LC_TYPE_LOCK] || method == facts->exit_descriptors[LC_TYPE_RLOCK];
+    return method == facts->exit_descriptors[LC_TYPE_LOCK] ||
+           method == facts->exit_descriptors[LC_TYPE_RLOCK];
 }
 
 /* Slot i is the self of a method that is being called, or a bound method that is called without one. */
-static lc_found_lock called_at(const lc_cpython_source *source, const uint64_t *slots, uint32_t used, uint32_t i)
+static lc_found_lock called_at(const lc_cpython_source *source, const uint64_t *slots, uint32_t used,
+                               uint32_t i)
 {
     const lc_found_lock none = {.kind = LC_LOCK_NONE};
     const lc_found_lock lock = lock_behind(source, slots[i]);
@@ -93,7 +94,8 @@ static lc_found_lock called_at(const lc_cpython_source *source, const uint64_t *
     return is_method || is_bound ? lock : none;
 }
 
-static bool by_call(const lc_cpython_source *source, const uint64_t *slots, uint32_t used, lc_found_lock *found)
+static bool by_call(const lc_cpython_source *source, const uint64_t *slots, uint32_t used,
+                    lc_found_lock *found)
 {
     for (uint32_t i = used; i > 0 && used - i < CALL_SLOTS; i--) {
         const lc_found_lock lock = called_at(source, slots, used, i - 1);
@@ -107,8 +109,8 @@ static bool by_call(const lc_cpython_source *source, const uint64_t *slots, uint
 
 /* ---- between processes: a semaphore, in all versions ------------------------------------------------- */
 
-static bool by_shared_address(lc_cpython_source *source, const uint64_t *slots, uint32_t count, uint64_t futex,
-                              lc_found_lock *found)
+static bool by_shared_address(lc_cpython_source *source, const uint64_t *slots, uint32_t count,
+                              uint64_t futex, lc_found_lock *found)
 {
     for (uint32_t i = 0; i < count && found->kind == LC_LOCK_NONE; i++) {
         found->kind = lc_semlock_behind(source, slots[i], futex, &found->object);
@@ -136,7 +138,8 @@ static uint64_t module_of(const lc_cpython_source *source, const lc_chain *chain
     return 0;
 }
 
-bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64_t futex, lc_found_lock *found)
+bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64_t futex,
+                        lc_found_lock *found)
 {
     const lc_chain *chain = lc_chain_of_thread(source, thread_state, INNER_FRAMES);
     uint32_t innermost = 0;

@@ -3,10 +3,7 @@
 #include <string.h>
 
 #include "cpython/gil/threads.h"
-#include "cpython/locks/futures.h"
-#include "cpython/locks/lock_waited.h"
-#include "cpython/locks/semlock.h"
-#include "cpython/locks/with_blocks.h"
+#include "cpython/locks/lock_parts.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
@@ -29,9 +26,10 @@ static uint64_t lock_of_condition(lc_cpython_source *source, uint64_t condition)
     return is_lock(source, lock) ? lock : 0;
 }
 
-/* A condition lets go of its lock while it waits, in the middle of a block. Whether the thread waits so for this
- * lock, or for one that cannot be told. */
-static bool waits_in_condition(lc_cpython_source *source, const lc_chain *chain, uint32_t outer, uint64_t lock)
+/* A condition lets go of its lock while it waits, in the middle of a block. Whether the thread waits so
+ * for this lock, or for one that cannot be told. */
+static bool waits_in_condition(lc_cpython_source *source, const lc_chain *chain, uint32_t outer,
+                               uint64_t lock)
 {
     for (uint32_t i = 0; i < outer; i++) {
         lc_frame_shape shape;
@@ -92,7 +90,10 @@ static proving_frame frame_at(const lc_chain *chain, uint32_t i)
     return found;
 }
 
-static bool is_recursive(lc_lock_kind kind) { return kind == LC_LOCK_RECURSIVE || kind == LC_LOCK_SHARED_RECURSIVE; }
+static bool is_recursive(lc_lock_kind kind)
+{
+    return kind == LC_LOCK_RECURSIVE || kind == LC_LOCK_SHARED_RECURSIVE;
+}
 
 static int type_of(lc_lock_kind kind)
 {
@@ -131,7 +132,8 @@ static proving_frame proof(lc_cpython_source *source, const lc_found_lock *lock,
 static proving_frame proving(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
                              uint32_t *frame_budget)
 {
-    /* Twice: a frame may end while it is read, and its memory be used for another. A thread that holds the lock keeps its frame. */
+    /* Twice: a frame may end while it is read, and its memory be used for another. A thread that holds the
+     * lock keeps its frame. */
     const proving_frame first = proof(source, lock, thread_state, frame_budget);
     if (first.address != 0 && proof(source, lock, thread_state, frame_budget).address == first.address) {
         return first;
@@ -164,8 +166,8 @@ typedef struct {
     uint8_t frame; /* of the last proof, as in lc_lock_view */
 } search;
 
-/* Of a Lock between processes the thread that it names has acquired it; but any process may have released it since, as the
- * place of a queue. Only the thread's `with` block says that it is the holder. */
+/* Of a Lock between processes the thread that it names has acquired it; but any process may have released
+ * it since, as the place of a queue. Only the thread's `with` block says that it is the holder. */
 static bool is_proven_by_frame(const search *s)
 {
     const lc_lock_kind kind = s->lock->kind;
@@ -257,7 +259,8 @@ static void name_module(lc_cpython_source *source, uint64_t name, lc_lock_view *
 /* Twice, as `proving`. */
 static bool sets(lc_cpython_source *source, uint64_t future, uint64_t thread_state)
 {
-    return lc_future_comes_from(source, future, thread_state) && lc_future_comes_from(source, future, thread_state);
+    return lc_future_comes_from(source, future, thread_state) &&
+           lc_future_comes_from(source, future, thread_state);
 }
 
 static void look_for_result(lc_cpython_source *source, const lc_lock_question *question, lc_lock_view *out)
@@ -288,7 +291,8 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
 {
     lc_found_lock lock;
     *out = (lc_lock_view){.kind = LC_LOCK_NONE};
-    if (!source->locks.learned || !lc_lock_waited_for(source, question->thread_state, question->futex, &lock)) {
+    if (!source->locks.learned ||
+        !lc_lock_waited_for(source, question->thread_state, question->futex, &lock)) {
         return;
     }
     out->kind = lock.kind;
@@ -298,9 +302,7 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
     if (lock.kind == LC_LOCK_MODULE) {
         name_module(source, lock.module, out);
     }
-    search s = {.lock = &lock,
-                .owner = owner_of(source, &lock),
-                .frame_budget = LC_LOCK_FRAMES_MAX};
+    search s = {.lock = &lock, .owner = owner_of(source, &lock), .frame_budget = LC_LOCK_FRAMES_MAX};
     if (question->known_holder != 0) {
         const lc_lock_proof proof = proof_of(source, &s, question->known_holder);
         take(source, &s, question->known_holder, proof, out);

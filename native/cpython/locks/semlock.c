@@ -6,16 +6,16 @@
 #include <string.h>
 #include <structmember.h>
 
-#include "cpython/locks/semlock.h"
+#include "cpython/locks/lock_parts.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/walker/frame_values.h"
 
-/* SemLockObject, Modules/_multiprocessing/semaphore.c, the same from 3.11 to 3.15. It is private, but its members for Python say
- * where they are: these are compared with the type of each process that is looked at. Between the
- * first two lie an unsigned long and an int: only in this order do they fit there. */
+/* SemLockObject, Modules/_multiprocessing/semaphore.c, the same from 3.11 to 3.15. It is private, but its
+ * members for Python say where they are: these are compared with the type of each process that is looked
+ * at. Between the first two lie an unsigned long and an int: only in this order do they fit there. */
 enum {
-    SEMLOCK_HANDLE = 16,  /* sem_t *, in memory that the processes share */
+    SEMLOCK_HANDLE = 16,   /* sem_t *, in memory that the processes share */
     SEMLOCK_LAST_TID = 24, /* ident of the thread that acquired it last */
     SEMLOCK_COUNT = 32,    /* of acquires by this process, less its releases */
     SEMLOCK_MAXVALUE = 36,
@@ -62,8 +62,8 @@ static bool looks_like_semlock(const lc_cpython_source *source, uint64_t type)
     return is_text(source, lc_word_at(source, type + source->layout.type_name), TYPE_NAME) &&
            lc_word_at(source, type + source->layout.type_basic_size) == SEMLOCK_BYTES &&
            has_member(source, type, "handle", SEMLOCK_HANDLE) &&
-           has_member(source, type, "maxvalue", SEMLOCK_MAXVALUE) && has_member(source, type, "kind", SEMLOCK_KIND) &&
-           has_member(source, type, "name", SEMLOCK_NAME);
+           has_member(source, type, "maxvalue", SEMLOCK_MAXVALUE) &&
+           has_member(source, type, "kind", SEMLOCK_KIND) && has_member(source, type, "name", SEMLOCK_NAME);
 }
 
 /* The type lives as long as its interpreter. Each interpreter has one: the last that was seen is kept. */
@@ -119,8 +119,8 @@ lc_lock_kind lc_semlock_behind(lc_cpython_source *source, uint64_t slot, uint64_
     return is_semlock_type(source, lc_type_at(source, *lock)) ? kind_of(source, *lock) : LC_LOCK_NONE;
 }
 
-/* A release posts the semaphore before it lowers the count: between the two the count is still that of a held lock. The value is
- * in glibc the low half of the first word, in musl 31 bits of it. */
+/* A release posts the semaphore before it lowers the count: between the two the count is still that of a
+ * held lock. The value is in glibc the low half of the first word, in musl 31 bits of it. */
 static bool is_free(const lc_cpython_source *source, uint64_t lock)
 {
     const int32_t value = number_at(source, lc_word_at(source, lock + SEMLOCK_HANDLE), INT32_MAX);

@@ -1,16 +1,17 @@
-/* A `with` block keeps on the value stack, until it ends, what it will call then: the bound __exit__, or from 3.14 on the
- * function and the object. */
-#include "cpython/locks/with_blocks.h"
+/* A `with` block keeps on the value stack, until it ends, what it will call then: the bound __exit__, or
+ * from 3.14 on the function and the object. */
 
 #include <string.h>
 
-#include "cpython/locks/semlock.h"
+#include "cpython/locks/lock_parts.h"
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 
-static const char MANAGER[] = "_GeneratorContextManager"; /* Lib/contextlib.py; its attribute `gen` has the generator */
+/* Lib/contextlib.py; its attribute `gen` has the generator */
+static const char MANAGER[] = "_GeneratorContextManager";
 
-static bool is_bound_exit(const lc_cpython_source *source, uint64_t object, uint64_t lock, uint64_t definition)
+static bool is_bound_exit(const lc_cpython_source *source, uint64_t object, uint64_t lock,
+                          uint64_t definition)
 {
     const lc_layout *l = &source->layout;
     return lc_type_at(source, object) == source->at.cfunction_type &&
@@ -71,7 +72,8 @@ bool lc_manager_frame(lc_cpython_source *source, uint64_t slot, lc_raw_frame *ou
            lc_frame_read(source, generator + l->generator_frame, out);
 }
 
-static bool is_in_with(lc_cpython_source *source, const lc_raw_frame *frame, uint64_t lock, int type, uint32_t deep)
+static bool is_in_with(lc_cpython_source *source, const lc_raw_frame *frame, uint64_t lock, int type,
+                       uint32_t deep)
 {
     lc_frame_shape shape;
     uint64_t slots[LC_FRAME_SLOTS_MAX];

@@ -5,38 +5,35 @@
 #include <Python.h>
 
 #include "cpython/names/member_offset.h"
+#include "cpython/objects/raised.h"
 #include "cpython/source/cpython_source.h"
 
 /* A task that never runs, on a loop that only notes what it is asked to call. The coroutine
  * is closed and the task's log switched off, so that neither warns that it was never awaited. */
-static const char PROBE[] =
-    "class Loop:\n"
-    "    step = None\n"
-    "    def get_debug(self):\n"
-    "        return False\n"
-    "    def call_soon(self, callback, *args, context=None):\n"
-    "        self.step = callback\n"
-    "    def call_exception_handler(self, context):\n"
-    "        pass\n"
-    "async def coroutine():\n"
-    "    pass\n"
-    "def make_task(Task, name):\n"
-    "    loop = Loop()\n"
-    "    body = coroutine()\n"
-    "    try:\n"
-    "        task = Task(body, loop=loop, name=name)\n"
-    "        task._log_destroy_pending = False\n"
-    "    finally:\n"
-    "        body.close()\n"
-    "    step, loop.step = loop.step, None\n"
-    "    return task, body, step\n";
+static const char PROBE[] = "class Loop:\n"
+                            "    step = None\n"
+                            "    def get_debug(self):\n"
+                            "        return False\n"
+                            "    def call_soon(self, callback, *args, context=None):\n"
+                            "        self.step = callback\n"
+                            "    def call_exception_handler(self, context):\n"
+                            "        pass\n"
+                            "async def coroutine():\n"
+                            "    pass\n"
+                            "def make_task(Task, name):\n"
+                            "    loop = Loop()\n"
+                            "    body = coroutine()\n"
+                            "    try:\n"
+                            "        task = Task(body, loop=loop, name=name)\n"
+                            "        task._log_destroy_pending = False\n"
+                            "    finally:\n"
+                            "        body.close()\n"
+                            "    step, loop.step = loop.step, None\n"
+                            "    return task, body, step\n";
 
 enum { THREAD_STATE_WORDS = 160 }; /* no version's has more */
 
-static uint64_t address_of(const void *object)
-{
-    return (uint64_t)(uintptr_t)object;
-}
+static uint64_t address_of(const void *object) { return (uint64_t)(uintptr_t)object; }
 
 /* A borrowed reference to an attribute of a module that is already imported; NULL otherwise. The module
  * keeps it alive. */
@@ -94,8 +91,8 @@ static bool learn_handle(lc_asyncio_facts *facts)
     return true;
 }
 
-static void learn_from_task(lc_asyncio_facts *facts, PyTypeObject *type, PyObject *task,
-                            PyObject *body, PyObject *step, PyObject *name)
+static void learn_from_task(lc_asyncio_facts *facts, PyTypeObject *type, PyObject *task, PyObject *body,
+                            PyObject *step, PyObject *name)
 {
     facts->task_coroutine = offset_of_pointer(task, body);
     facts->task_name = offset_of_pointer(task, name);
@@ -104,9 +101,8 @@ static void learn_from_task(lc_asyncio_facts *facts, PyTypeObject *type, PyObjec
     }
     facts->task_type = keep(type);
     /* A Python function or method if the step was replaced: then it is no wrapper to be known by type. */
-    facts->step_task = PyFunction_Check(step) || PyMethod_Check(step) || step == Py_None
-                           ? 0
-                           : offset_of_pointer(step, task);
+    facts->step_task =
+        PyFunction_Check(step) || PyMethod_Check(step) || step == Py_None ? 0 : offset_of_pointer(step, task);
     if (facts->step_task != 0) {
         facts->step_type = keep(Py_TYPE(step));
     }
@@ -130,15 +126,15 @@ static void learn_task(lc_asyncio_facts *facts)
     }
     made = PyObject_CallFunctionObjArgs(make_task, type, name, NULL);
     if (made != NULL && PyTuple_Check(made) && PyTuple_GET_SIZE(made) == 3) {
-        learn_from_task(facts, (PyTypeObject *)type, PyTuple_GET_ITEM(made, 0),
-                        PyTuple_GET_ITEM(made, 1), PyTuple_GET_ITEM(made, 2), name);
+        learn_from_task(facts, (PyTypeObject *)type, PyTuple_GET_ITEM(made, 0), PyTuple_GET_ITEM(made, 1),
+                        PyTuple_GET_ITEM(made, 2), name);
     }
 done:
     Py_XDECREF(made);
     Py_XDECREF(ran);
     Py_XDECREF(name);
     Py_XDECREF(names);
-    PyErr_Clear();
+    lc_raised_pass_on();
 }
 
 static void learn_partial(lc_asyncio_facts *facts)
@@ -167,8 +163,8 @@ static void learn_current_tasks(lc_asyncio_facts *facts)
     }
 }
 
-/* The offset of the one word of the calling thread's state, or of what may lie behind it, that is `object`; 0 if there is none or
- * more than one. */
+/* The offset of the one word of the calling thread's state, or of what may lie behind it, that is
+ * `object`; 0 if there is none or more than one. */
 static uint32_t offset_in_thread_state(const lc_cpython_source *source, const void *object)
 {
     uint64_t words[THREAD_STATE_WORDS];
@@ -187,9 +183,10 @@ static uint32_t offset_in_thread_state(const lc_cpython_source *source, const vo
     return found;
 }
 
-/* From 3.14 on a thread's state has its running loop, and behind it that loop's current task. No header that users have says
- * where, and patch releases have moved both. So another loop is set for a moment, and looked for: asyncio's two functions are
- * C code that lets no other thread run, and what was set is kept alive and set again. */
+/* From 3.14 on a thread's state has its running loop, and behind it that loop's current task. No header
+ * that users have says where, and patch releases have moved both. So another loop is set for a moment, and
+ * looked for: asyncio's two functions are C code that lets no other thread run, and what was set is kept
+ * alive and set again. */
 static void learn_running_loop(const lc_cpython_source *source, lc_asyncio_facts *facts)
 {
     PyObject *get = imported("_asyncio", "_get_running_loop");
@@ -223,6 +220,28 @@ bool lc_cpython_source_learn_asyncio(lc_cpython_source *source)
     } else {
         learn_running_loop(source, facts);
     }
+    atomic_store_explicit(&facts->learned, true, memory_order_release);
+    return true;
+}
+
+/* ---- trio ------------------------------------------------------------------------------------------ */
+
+bool lc_cpython_source_learn_trio(lc_cpython_source *source, void *task_type)
+{
+    lc_trio_facts *facts = &source->trio;
+    if (atomic_load_explicit(&facts->learned, memory_order_acquire)) {
+        return true;
+    }
+    if (source->walker == NULL || !PyType_Check((PyObject *)task_type)) {
+        return false;
+    }
+    facts->task_coroutine = lc_member_offset(task_type, "coro");
+    facts->task_name = lc_member_offset(task_type, "name");
+    if (facts->task_coroutine == 0 || facts->task_name == 0) {
+        return false;
+    }
+    Py_INCREF((PyObject *)task_type); /* for ever: its address must not come to mean something else */
+    facts->task_type = (uint64_t)(uintptr_t)task_type;
     atomic_store_explicit(&facts->learned, true, memory_order_release);
     return true;
 }

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <structmember.h>
 
-/* The offset in the type's objects; 0: the attribute is no member that holds an object. GIL held. No exception is left set. */
+/* The offset in the type's objects; 0: the attribute is no member that holds an object. GIL held. No
+ * exception is left set. */
 static inline uint32_t lc_member_offset(PyObject *type, const char *name)
 {
     uint32_t offset = 0;

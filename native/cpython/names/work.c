@@ -14,10 +14,8 @@
 
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
-#include "cpython/names/work_called.h"
-#include "cpython/names/work_note.h"
-#include "cpython/names/work_qt.h"
-#include "cpython/names/work_trio.h"
+#include "cpython/names/work_words.h"
+#include "cpython/source/cpython_source.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -25,13 +23,14 @@
 
 enum { TEXT_CALLBACK, TEXT_TASK, TEXT_ANY, TEXTS };
 
-/* A source with room for texts, which is its reader's own: the watchdog's, or that of a thread that names what it ran. */
+/* A source with room for texts, which is its reader's own: the watchdog's, or that of a thread that names
+ * what it ran. */
 typedef struct {
     lc_cpython_source *source;
-    uint8_t *scratch; /* LC_STR_BYTES_MAX bytes */
+    uint8_t *scratch;            /* LC_STR_BYTES_MAX bytes */
     char (*text)[LC_STRING_MAX]; /* TEXTS of them */
-    uint64_t thread_state; /* of the thread that runs the work; 0: it is over */
-    const lc_stack *stack; /* or NULL */
+    uint64_t thread_state;       /* of the thread that runs the work; 0: it is over */
+    const lc_stack *stack;       /* or NULL */
 } naming;
 
 static naming of_watchdog(lc_cpython_source *source, uint64_t thread_state, const lc_stack *stack)
@@ -79,8 +78,8 @@ static uint32_t read_c_name(const lc_cpython_source *source, uint64_t address, c
     return bytes;
 }
 
-/* "append" of a builtin bound to a list becomes "list.append": type's and function's name, by C strings. A type's name
- * begins with its module's; no type, no point. */
+/* "append" of a builtin bound to a list becomes "list.append": type's and function's name, by C strings. A
+ * type's name begins with its module's; no type, no point. */
 static lc_text joined_name(const naming *n, uint64_t type_name, uint64_t name, uint32_t buffer)
 {
     const lc_cpython_source *source = n->source;
@@ -156,7 +155,8 @@ static void name_task(const naming *n, uint64_t task, lc_work_names *out)
     const lc_cpython_source *source = n->source;
     const lc_asyncio_facts *asyncio = &source->asyncio;
     if (is_instance(source, task, asyncio->task_type)) {
-        name_run(n, lc_word_at(source, task + asyncio->task_coroutine), lc_word_at(source, task + asyncio->task_name), out);
+        name_run(n, lc_word_at(source, task + asyncio->task_coroutine),
+                 lc_word_at(source, task + asyncio->task_name), out);
     }
 }
 
@@ -208,8 +208,8 @@ static void name_noted_work(const naming *n, uint64_t work, lc_work_names *out)
         return;
     }
     name_callable(n, note.callable, out);
-    const lc_text widget = note.widget == 0 ? (lc_text){0} : read_text(n, note.widget, TEXT_ANY);
-    const lc_text whole = lc_note_text(&note, out->callback, widget, text);
+    const lc_text signal = note.signal == 0 ? (lc_text){0} : read_text(n, note.signal, TEXT_ANY);
+    const lc_text whole = lc_note_text(&note, out->callback, signal, text);
     memcpy(n->text[TEXT_CALLBACK], text, whole.length);
     out->callback = (lc_text){n->text[TEXT_CALLBACK], whole.length};
 }
@@ -250,7 +250,8 @@ static void name_work(const naming *n, uint64_t work, lc_work_names *out)
         return;
     }
     if (lc_is_trio_task(source, lc_type_at(source, work))) {
-        name_run(n, lc_word_at(source, work + source->trio.task_coroutine), lc_word_at(source, work + source->trio.task_name), out);
+        name_run(n, lc_word_at(source, work + source->trio.task_coroutine),
+                 lc_word_at(source, work + source->trio.task_name), out);
         return;
     }
     if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) &&
@@ -268,7 +269,8 @@ void lc_work(lc_cpython_source *source, uint64_t work, uint64_t thread_state, co
     name_work(&n, work, out);
 }
 
-/* As much as there is room for, cut on a character's edge; the field is zero, and a NUL stays behind the text. */
+/* As much as there is room for, cut on a character's edge; the field is zero, and a NUL stays behind the
+ * text. */
 static void put_text(char *field, uint32_t room, lc_text text)
 {
     uint32_t length = text.length < room ? text.length : room - 1u;

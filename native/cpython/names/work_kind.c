@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "cpython/names/work.h"
-#include "cpython/names/work_called.h"
-#include "cpython/names/work_note.h"
-#include "cpython/names/work_qt.h"
-#include "cpython/names/work_trio.h"
+#include "cpython/names/work_words.h"
+#include "cpython/source/cpython_source.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -94,7 +92,8 @@ lc_work_kind lc_work_kind_of(const lc_cpython_source *source, const void *callab
             object = load(object + l->method_function);
         } else if (learned && type == asyncio->step_type && asyncio->task_type != 0) {
             const uint64_t task = load(object + asyncio->step_task);
-            return is_instance(source, task, asyncio->task_type) ? of_task(source, task) : of_type(source, type);
+            return is_instance(source, task, asyncio->task_type) ? of_task(source, task)
+                                                                 : of_type(source, type);
         } else if (learned && type == asyncio->partial_type) {
             object = load(object + asyncio->partial_function);
         } else if (lc_is_trio_task(source, type)) {
@@ -114,8 +113,9 @@ const void *lc_callable_of(const lc_cpython_source *source, uint64_t work)
     }
     uint64_t found = work;
     if (lc_is_noted_work(work)) {
-        found = ((const lc_work_note *)(uintptr_t)(work & ~LC_WORK_NOTE_TAG_MASK))->callable;
-    } else if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) && is_instance(source, work, asyncio->handle_type)) {
+        found = ((const lc_work_note *)(uintptr_t)(work & ~LC_WORK_TAG_MASK))->callable;
+    } else if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) &&
+               is_instance(source, work, asyncio->handle_type)) {
         found = load(work + asyncio->handle_callback);
     }
     return (const void *)(uintptr_t)found;

@@ -1,12 +1,11 @@
-/* An instance keeps the values only. Which of them an attribute is, its class's shared keys say: the value of the key in
- * place i is in place i (Objects/dictobject.c, "split-table dictionary"). */
+/* An instance keeps the values only. Which of them an attribute is, its class's shared keys say: the value
+ * of the key in place i is in place i (Objects/dictobject.c, "split-table dictionary"). */
 #include "cpython/objects/attributes.h"
 
-#include "cpython/objects/dict_keys.h"
 #include "cpython/walker/frame_values.h"
 
 enum {
-    SHARED_KEYS_MAX = 30,      /* SHARED_KEYS_MAX_SIZE, Include/internal/pycore_dict.h */
+    SHARED_KEYS_MAX = 30,        /* SHARED_KEYS_MAX_SIZE, Include/internal/pycore_dict.h */
     TYPE_INLINE_VALUES = 1 << 2, /* Py_TPFLAGS_*, Include/object.h */
     TYPE_MANAGED_DICT = 1 << 4,
     TYPE_HEAP = 1 << 9
@@ -19,7 +18,8 @@ typedef struct {
 static uint64_t shared_keys(const lc_cpython_source *source, uint64_t type)
 {
     const lc_layout *l = &source->layout;
-    const uint64_t wanted = TYPE_HEAP | (l->values_before != LC_ABSENT ? TYPE_MANAGED_DICT : TYPE_INLINE_VALUES);
+    const uint64_t wanted =
+        TYPE_HEAP | (l->values_before != LC_ABSENT ? TYPE_MANAGED_DICT : TYPE_INLINE_VALUES);
     const bool has = type != 0 && (lc_word_at(source, type + l->type_flags) & wanted) == wanted;
     return has ? lc_word_at(source, type + l->type_shared_keys) : 0;
 }
@@ -34,7 +34,8 @@ static uint64_t values_of(const lc_cpython_source *source, uint64_t instance, ui
         return values == 0 ? 0 : values + l->values_tag;
     }
     const uint64_t values = instance + lc_word_at(source, type + l->type_basic_size);
-    const uint64_t head = lc_word_at(source, values); /* struct _dictvalues: capacity, size, embedded, valid */
+    /* struct _dictvalues: capacity, size, embedded, valid */
+    const uint64_t head = lc_word_at(source, values);
     *room = (head >> 24 & 0xFFu) != 0 ? (uint32_t)(head & 0xFFu) : 0;
     return values;
 }

@@ -4,10 +4,7 @@
 
 #define STR_FIRST_READ 192u /* header and the whole of most names, in one read */
 
-static bool aligned(uint64_t address)
-{
-    return address != 0 && address % 8 == 0;
-}
+static bool aligned(uint64_t address) { return address != 0 && address % 8 == 0; }
 
 uint32_t lc_read_c_string(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room)
 {
@@ -80,21 +77,18 @@ static uint32_t shown_bytes(const str_header *h)
     return h->data + (uint32_t)characters * h->kind;
 }
 
-lc_value_print lc_print_of_str(const lc_cpython_source *source, const uint8_t *object,
-                               uint32_t bytes)
+lc_value_print lc_print_of_str(const lc_cpython_source *source, const uint8_t *object, uint32_t bytes)
 {
     str_header h;
     if (bytes < source->layout.str_ascii_data || !decode_header(source, object, &h) ||
         shown_bytes(&h) != bytes) {
         return (lc_value_print){.bytes = bytes, .hash = 0};
     }
-    const uint64_t hash = lc_mix(lc_mix(h.shape, h.length),
-                                 hash_bytes(object + h.data, bytes - h.data));
+    const uint64_t hash = lc_mix(lc_mix(h.shape, h.length), hash_bytes(object + h.data, bytes - h.data));
     return (lc_value_print){.bytes = bytes, .hash = hash | 1u};
 }
 
-bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scratch,
-                 lc_str_value *value)
+bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scratch, lc_str_value *value)
 {
     const lc_layout *l = &source->layout;
     value->length = 0;
@@ -119,21 +113,20 @@ bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scr
         return false;
     }
     const size_t characters = (whole - h.data) / h.kind;
-    value->length = (uint32_t)lc_utf8_from_pep393(scratch + h.data, h.kind, characters,
-                                                  value->bytes, LC_STRING_MAX);
+    value->length =
+        (uint32_t)lc_utf8_from_pep393(scratch + h.data, h.kind, characters, value->bytes, LC_STRING_MAX);
     value->print = lc_print_of_str(source, scratch, whole);
     return value->print.hash != 0;
 }
 
-lc_value_print lc_print_of_bytes(const lc_cpython_source *source, const uint8_t *object,
-                                 uint32_t bytes)
+lc_value_print lc_print_of_bytes(const lc_cpython_source *source, const uint8_t *object, uint32_t bytes)
 {
     const lc_layout *l = &source->layout;
     if (bytes < l->bytes_data || lc_u64_at(object, l->object_type) != source->at.bytes_type) {
         return (lc_value_print){.bytes = bytes, .hash = 0};
     }
-    const uint64_t hash = lc_mix(lc_u64_at(object, l->var_size),
-                                 hash_bytes(object + l->bytes_data, bytes - l->bytes_data));
+    const uint64_t hash =
+        lc_mix(lc_u64_at(object, l->var_size), hash_bytes(object + l->bytes_data, bytes - l->bytes_data));
     return (lc_value_print){.bytes = bytes, .hash = hash | 1u};
 }
 

@@ -31,7 +31,8 @@ typedef struct {
 static inline uint64_t lc_word_at(const lc_cpython_source *source, uint64_t address)
 {
     uint64_t value = 0;
-    return address != 0 && address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
+    return address != 0 && address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value
+                                                                                                      : 0;
 }
 
 static inline uint64_t lc_type_at(const lc_cpython_source *source, uint64_t object)
@@ -39,12 +40,12 @@ static inline uint64_t lc_type_at(const lc_cpython_source *source, uint64_t obje
     return object == 0 ? 0 : lc_word_at(source, object + source->layout.object_type);
 }
 
-/* Reads a C string, which may end right before an unmapped page. Its length; 0: there is none, or no end in `room` bytes. */
+/* Reads a C string, which may end right before an unmapped page. Its length; 0: there is none, or no end
+ * in `room` bytes. */
 uint32_t lc_read_c_string(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room);
 
 /* Reads the str at `address` as UTF-8. False if there is none. `scratch` has LC_STR_BYTES_MAX bytes. */
-bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scratch,
-                 lc_str_value *value);
+bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scratch, lc_str_value *value);
 
 /* Reads the bytes object at `address`: up to `room` bytes into `into`. False if there is none or it is
  * longer. */
@@ -55,10 +56,8 @@ bool lc_read_bytes(const lc_cpython_source *source, uint64_t address, uint8_t *i
 bool lc_read_int(const lc_cpython_source *source, uint64_t address, uint64_t *value);
 
 /* The print of the str or bytes object whose first `bytes` bytes are given. */
-lc_value_print lc_print_of_str(const lc_cpython_source *source, const uint8_t *object,
-                               uint32_t bytes);
-lc_value_print lc_print_of_bytes(const lc_cpython_source *source, const uint8_t *object,
-                                 uint32_t bytes);
+lc_value_print lc_print_of_str(const lc_cpython_source *source, const uint8_t *object, uint32_t bytes);
+lc_value_print lc_print_of_bytes(const lc_cpython_source *source, const uint8_t *object, uint32_t bytes);
 
 static inline uint64_t lc_mix(uint64_t hash, uint64_t value)
 {

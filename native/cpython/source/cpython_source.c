@@ -4,17 +4,14 @@
 #include "cpython/source/cpython_source.h"
 
 #include "cpython/layouts/debug_offsets.h"
-#include "cpython/layouts/layout_opcodes.h"
+#include "cpython/layouts/layout.h"
 #include "cpython/locks/locks.h"
 #include "cpython/source/self_test.h"
 
 /* Exported by every CPython (PyAPI_DATA in Include/internal/pycore_runtime.h); only its address is taken. */
 extern struct pyruntimestate _PyRuntime;
 
-static uint64_t address_of(const void *object)
-{
-    return (uint64_t)(uintptr_t)object;
-}
+static uint64_t address_of(const void *object) { return (uint64_t)(uintptr_t)object; }
 
 static lc_interpreter_addresses addresses(void)
 {
@@ -51,8 +48,7 @@ static const char *unsupported_build(void)
     return NULL;
 }
 
-bool lc_cpython_source_open(lc_cpython_source *source, const lc_memory_reader *reader,
-                            const char **why_not)
+bool lc_cpython_source_open(lc_cpython_source *source, const lc_memory_reader *reader, const char **why_not)
 {
     *source = (lc_cpython_source){0};
     *why_not = unsupported_build();

@@ -3,7 +3,7 @@
  *
  *   native/core/watchdog/frame_source.h  what it offers to the watchdog
  *   layout.h                    where each CPython version keeps what it reads
- *   docs/decisions/0002-walker.md  why what it reads can be trusted
+ *   docs/internals/walker.md  why what it reads can be trusted
  */
 #ifndef LOOPCANARY_CPYTHON_SOURCE_H
 #define LOOPCANARY_CPYTHON_SOURCE_H
@@ -46,7 +46,8 @@ typedef struct {
     uint32_t task_coroutine;
     uint32_t task_name;
     uint64_t current_tasks; /* before 3.14: the dict of them, 0 unknown */
-    uint32_t running_loop;  /* from 3.14: of a thread state's word for it, 0 unknown; the next word is its task */
+    /* from 3.14: of a thread state's word for it, 0 unknown; the next word is its task */
+    uint32_t running_loop;
     uint64_t partial_type;
     uint32_t partial_function;
 } lc_asyncio_facts;
@@ -64,7 +65,8 @@ enum { LC_TYPE_LOCK, LC_TYPE_RLOCK, LC_TYPE_HANDLE, LC_TYPE_REFERENCE, LC_TYPE_S
 
 typedef struct {
     bool learned; /* under the GIL, before the watchdog runs */
-    /* _thread.lock, RLock, _ThreadHandle (3.13+, else 0), weakref.ref; SemLock once one was seen, by the watchdog's thread */
+    /* _thread.lock, RLock, _ThreadHandle (3.13+, else 0), weakref.ref; SemLock once one was seen, by the
+     * watchdog's thread */
     uint64_t types[LC_LOCK_TYPES];
     uint64_t exit_descriptors[LC_TYPE_HANDLE]; /* __exit__ of locks and RLocks: the method descriptor... */
     uint64_t exit_definitions[LC_TYPE_HANDLE]; /* ...and the PyMethodDef that bound methods refer to */
@@ -75,9 +77,9 @@ typedef struct {
 /* What the walker did, for statistics and tests. Stored by the watchdog's thread, relaxed. */
 typedef struct {
     _Atomic uint64_t walks;
-    _Atomic uint64_t still;    /* proven by the thread's CPU clock: it did not run meanwhile */
-    _Atomic uint64_t unmoved;  /* of these, not even read: it had not run since the walk before */
-    _Atomic uint64_t agreed;   /* proven by reads that agree */
+    _Atomic uint64_t still;     /* proven by the thread's CPU clock: it did not run meanwhile */
+    _Atomic uint64_t unmoved;   /* of these, not even read: it had not run since the walk before */
+    _Atomic uint64_t agreed;    /* proven by reads that agree */
     _Atomic uint64_t shortened; /* only the outer frames agreed: the inner ones moved at every try */
     _Atomic uint64_t retries;
     _Atomic uint64_t codes_loaded;
@@ -107,11 +109,10 @@ typedef struct lc_cpython_source {
  * Returns false where this CPython cannot be read (unknown version, free-threaded or otherwise
  * different build); *why_not then is one line for people, with static lifetime, and nothing needs to
  * be closed. No Python exception is left set. */
-bool lc_cpython_source_open(lc_cpython_source *source, const lc_memory_reader *reader,
-                            const char **why_not);
+bool lc_cpython_source_open(lc_cpython_source *source, const lc_memory_reader *reader, const char **why_not);
 
-/* Frees the memory. Only after the last thread that used the source is done with it, but for `name_ended`, which needs none of
- * it and may go on. GIL not needed. */
+/* Frees the memory. Only after the last thread that used the source is done with it, but for `name_ended`,
+ * which needs none of it and may go on. GIL not needed. */
 void lc_cpython_source_close(lc_cpython_source *source);
 
 /* Learns where asyncio keeps callbacks, tasks and names, by the public types and by looking for known
@@ -121,6 +122,18 @@ void lc_cpython_source_close(lc_cpython_source *source);
  * little Python. Idempotent. May be called while the watchdog uses the source. Returns whether
  * callbacks can be named; parts that could not be learned stay unnamed. No exception is left set. */
 bool lc_cpython_source_learn_asyncio(lc_cpython_source *source);
+
+/* Learns where trio keeps a task's coroutine and its name, which its member descriptors tell: `task_type` is
+ * trio.lowlevel.Task, a PyTypeObject. GIL held. Idempotent; false where it is no such type. No exception
+ * is left set. */
+bool lc_cpython_source_learn_trio(lc_cpython_source *source, void *task_type);
+
+/* Words inside a task of trio's, whose type is `type`; 0: not one. Pure. */
+static inline bool lc_is_trio_task(const lc_cpython_source *source, uint64_t type)
+{
+    return type != 0 && atomic_load_explicit(&source->trio.learned, memory_order_acquire) &&
+           type == source->trio.task_type;
+}
 
 /* The same source without an interpreter: for tests and fuzz targets, which script the reader. */
 bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,

@@ -24,10 +24,12 @@ static void gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
     lc_gil(own(self), thread_state, out);
 }
 
-static uint64_t thread_state_of(lc_frame_source *self, uint64_t tid) { return lc_thread_state(own(self), tid); }
+static uint64_t thread_state_of(lc_frame_source *self, uint64_t tid)
+{
+    return lc_thread_state(own(self), tid);
+}
 
-static uint32_t threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
-                        uint32_t room)
+static uint32_t threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out, uint32_t room)
 {
     return lc_threads(own(self), thread_state, out, room);
 }
@@ -48,15 +50,9 @@ static void name_ended(lc_frame_source *self, uint64_t address, lc_long_work *en
     lc_work_ended(own(self), address, entry);
 }
 
-static lc_text text(lc_frame_source *self, uint64_t str_object)
-{
-    return lc_text_of(own(self), str_object);
-}
+static lc_text text(lc_frame_source *self, uint64_t str_object) { return lc_text_of(own(self), str_object); }
 
-static lc_text kind_name(lc_frame_source *self, lc_work_kind kind)
-{
-    return lc_kind_name(own(self), kind);
-}
+static lc_text kind_name(lc_frame_source *self, lc_work_kind kind) { return lc_kind_name(own(self), kind); }
 
 static void lock(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out)
 {
@@ -85,7 +81,9 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
                    .thread_name = thread_name,
                    .work = work,
                    .name_ended = name_ended,
-                   .text = text, .lock = lock, .waits_for = waits_for,
+                   .text = text,
+                   .lock = lock,
+                   .waits_for = waits_for,
                    .kind_name = kind_name},
         .reader = reader,
         .layout = *layout,

@@ -2,29 +2,29 @@
 
 #include <string.h>
 
-#include "cpython/layouts/layout_opcodes.h"
+#include "cpython/layouts/layout.h"
 
 #define PAGE_BYTES 4096u
-#define CALLED_MAX 8u /* frames that begin between a look and a copy */
+#define CALLED_MAX 8u         /* frames that begin between a look and a copy */
 #define FRAMES_BEFORE_KEPT 3u /* of the chain, in its plan */
-#define CODE_BYTES 128u /* around an instruction, in a plan */
-#define ROOM_BYTES 512u /* for the frames that the innermost one calls: they lie right behind it */
+#define CODE_BYTES 128u       /* around an instruction, in a plan */
+#define ROOM_BYTES 512u       /* for the frames that the innermost one calls: they lie right behind it */
 
 static bool plausible(uint64_t address)
 {
     return address >= 4096 && address < UINT64_C(1) << 56 && address % 8 == 0;
 }
 
-/* Where the thread state says which frame is the innermost one: a word of its own, or (3.11, 3.12) of a _PyCFrame
- * that it leads to. */
+/* Where the thread state says which frame is the innermost one: a word of its own, or (3.11, 3.12) of a
+ * _PyCFrame that it leads to. */
 typedef struct {
     uint64_t word_at[2];
     uint64_t word[2];
     uint32_t count;
 } top_words;
 
-static lc_chain_result find_top(lc_snapshot *snapshot, const lc_layout *layout, uint64_t thread_state, top_words *top,
-                                lc_read_plan *plan)
+static lc_chain_result find_top(lc_snapshot *snapshot, const lc_layout *layout, uint64_t thread_state,
+                                top_words *top, lc_read_plan *plan)
 {
     const uint32_t thread_bytes = layout->thread_native_id + 8; /* behind all that is read of it */
     if (!plausible(thread_state)) {
@@ -35,7 +35,8 @@ static lc_chain_result find_top(lc_snapshot *snapshot, const lc_layout *layout, 
     if (thread == NULL) {
         return LC_CHAIN_UNREADABLE;
     }
-    *top = (top_words){.count = 1, .word_at = {thread_state + layout->thread_frame},
+    *top = (top_words){.count = 1,
+                       .word_at = {thread_state + layout->thread_frame},
                        .word = {lc_u64_at(thread, layout->thread_frame)}};
     if (layout->cframe_frame == LC_ABSENT) {
         return LC_CHAIN_OK;
@@ -92,7 +93,8 @@ static uint32_t count_quick(const lc_chain *chain)
     return count;
 }
 
-static void add_kept(lc_read_plan *plan, void (*add)(lc_read_plan *, uint64_t, uint32_t), const lc_kept_ranges *kept)
+static void add_kept(lc_read_plan *plan, void (*add)(lc_read_plan *, uint64_t, uint32_t),
+                     const lc_kept_ranges *kept)
 {
     for (uint32_t i = 0; i < LC_KEPT_RANGES && kept->ranges[i].bytes > 0; i++) {
         add(plan, kept->ranges[i].address, kept->ranges[i].bytes);
@@ -117,7 +119,8 @@ static void plan_instructions(lc_read_plan *plan, const lc_layout *layout, const
     }
 }
 
-/* With the innermost frame, if it is one of the data stack, goes what its page has behind it: frames that it calls. */
+/* With the innermost frame, if it is one of the data stack, goes what its page has behind it: frames that
+ * it calls. */
 static void plan_frames(lc_read_plan *plan, const lc_layout *layout, const lc_chain *chain)
 {
     const uint32_t bytes = layout->frame_bytes;
@@ -140,8 +143,7 @@ static void plan_frames(lc_read_plan *plan, const lc_layout *layout, const lc_ch
     }
 }
 
-static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t address,
-                   lc_raw_frame *frame)
+static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t address, lc_raw_frame *frame)
 {
     *frame = (lc_raw_frame){.address = address, .quick = -1};
     frame->previous = lc_u64_at(bytes, layout->frame_previous);
@@ -162,9 +164,11 @@ static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t addre
            frame->previous != address && (frame->shim || plausible(frame->code));
 }
 
-static bool is_activation(const uint8_t *bytes, const lc_layout *layout, const lc_raw_frame *frame, lc_raw_frame *copy)
+static bool is_activation(const uint8_t *bytes, const lc_layout *layout, const lc_raw_frame *frame,
+                          lc_raw_frame *copy)
 {
-    return decode(bytes, layout, frame->address, copy) && copy->code == frame->code && copy->previous == frame->previous;
+    return decode(bytes, layout, frame->address, copy) && copy->code == frame->code &&
+           copy->previous == frame->previous;
 }
 
 /* From 3.14 on no word of a frame tells what it does, but the instruction does that it is at. */
@@ -188,11 +192,13 @@ static bool has_ended(const lc_layout *layout, const lc_raw_frame *frame)
 }
 
 /* The frame at the address; of a quick one, the first copy, compared with the others. */
-static lc_chain_result read_frame(lc_snapshot *snapshot, const lc_layout *layout, uint64_t address, lc_raw_frame *frame)
+static lc_chain_result read_frame(lc_snapshot *snapshot, const lc_layout *layout, uint64_t address,
+                                  lc_raw_frame *frame)
 {
     const uint8_t *copies[LC_QUICK_COPIES];
     const int32_t quick = lc_snapshot_quick(snapshot, address, layout->frame_bytes, copies);
-    const uint8_t *bytes = quick >= 0 ? copies[0] : lc_snapshot_get_frame(snapshot, address, layout->frame_bytes);
+    const uint8_t *bytes =
+        quick >= 0 ? copies[0] : lc_snapshot_get_frame(snapshot, address, layout->frame_bytes);
     if (bytes == NULL) {
         return LC_CHAIN_UNREADABLE;
     }
@@ -212,7 +218,8 @@ static lc_chain_result read_frame(lc_snapshot *snapshot, const lc_layout *layout
 }
 
 /* Whether it is the frame itself or a shim, in a quick copy, that it is the next one outside of. */
-static bool leads_to(lc_snapshot *snapshot, const lc_layout *layout, uint64_t previous, uint64_t frame, lc_raw_frame *shim)
+static bool leads_to(lc_snapshot *snapshot, const lc_layout *layout, uint64_t previous, uint64_t frame,
+                     lc_raw_frame *shim)
 {
     shim->address = 0;
     if (previous == frame) {
@@ -221,7 +228,8 @@ static bool leads_to(lc_snapshot *snapshot, const lc_layout *layout, uint64_t pr
     const uint8_t *copies[LC_QUICK_COPIES];
     if (layout->frame_entry == LC_ABSENT && plausible(previous) &&
         lc_snapshot_quick(snapshot, previous, layout->frame_bytes, copies) >= 0 &&
-        read_frame(snapshot, layout, previous, shim) == LC_CHAIN_OK && shim->shim && shim->previous == frame) {
+        read_frame(snapshot, layout, previous, shim) == LC_CHAIN_OK && shim->shim &&
+        shim->previous == frame) {
         return true;
     }
     shim->address = 0;
@@ -229,8 +237,8 @@ static bool leads_to(lc_snapshot *snapshot, const lc_layout *layout, uint64_t pr
 }
 
 /* The frame behind `caller` on the data stack that it has called, and the shim between (address 0: none). */
-static bool find_callee(lc_snapshot *snapshot, const lc_layout *layout, const lc_raw_frame *caller, lc_raw_frame *shim,
-                        lc_raw_frame *callee)
+static bool find_callee(lc_snapshot *snapshot, const lc_layout *layout, const lc_raw_frame *caller,
+                        lc_raw_frame *shim, lc_raw_frame *callee)
 {
     const lc_range *range = &snapshot->ranges[snapshot->tops + (uint32_t)caller->quick];
     const uint64_t end = range->address + range->bytes - layout->frame_bytes;
@@ -243,8 +251,8 @@ static bool find_callee(lc_snapshot *snapshot, const lc_layout *layout, const lc
     return false;
 }
 
-/* Since the look at the innermost frame it may have called: adds the frames that are alive by now, if their copies have them.
- * Frames that have ended lie there, too, but none of them runs. */
+/* Since the look at the innermost frame it may have called: adds the frames that are alive by now, if
+ * their copies have them. Frames that have ended lie there, too, but none of them runs. */
 static void add_called(lc_snapshot *snapshot, const lc_layout *layout, lc_chain *chain)
 {
     lc_raw_frame called[CALLED_MAX]; /* outermost first */
@@ -282,9 +290,8 @@ static bool ends_well(const lc_chain *chain, const lc_layout *layout)
     return layout->shim_ends_chain ? last->shim : last->owner != layout->owner_generator;
 }
 
-lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
-                                uint64_t thread_state, uint32_t limit, lc_chain *chain,
-                                lc_read_plan *plan)
+lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout, uint64_t thread_state,
+                                uint32_t limit, lc_chain *chain, lc_read_plan *plan)
 {
     chain->count = 0;
     chain->cut = false;

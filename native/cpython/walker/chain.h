@@ -21,38 +21,40 @@ typedef struct {
     uint64_t stack; /* where the frame's value stack was when it last called: part of its identity */
     uint32_t owner;
     bool shim;
-    bool by_c;  /* 3.11: C code called it; later there is a shim outside of it */
-    bool told;  /* the next three are known */
-    bool calls; /* it may be in a call that the interpreter makes without C; 3.11 to 3.13: or have ended */
-    bool runs;  /* it may execute, a call of C code included */
-    bool alive; /* it has not ended; 3.11 to 3.13: and runs */
-    int32_t quick;   /* which quick range it is of; -1: of none */
-    bool stood;      /* its second copy is the same */
+    bool by_c;     /* 3.11: C code called it; later there is a shim outside of it */
+    bool told;     /* the next three are known */
+    bool calls;    /* it may be in a call that the interpreter makes without C; 3.11 to 3.13: or have ended */
+    bool runs;     /* it may execute, a call of C code included */
+    bool alive;    /* it has not ended; 3.11 to 3.13: and runs */
+    int32_t quick; /* which quick range it is of; -1: of none */
+    bool stood;    /* its second copy is the same */
     bool stood_long; /* so is the third */
-    bool settled;    /* the second is of the same code and caller: the first was not copied while a frame was made there */
-    bool ran_on;     /* the third is, too, and executes if the first does */
+    /* the second is of the same code and caller: the first was not copied while a frame was made there */
+    bool settled;
+    bool ran_on; /* the third is, too, and executes if the first does */
 } lc_raw_frame;
 
 typedef struct {
     uint32_t count;
-    bool cut;   /* there are more outside */
-    bool moved; /* the thread had another innermost frame when the last of these had been read */
+    bool cut;    /* there are more outside */
+    bool moved;  /* the thread had another innermost frame when the last of these had been read */
     bool passed; /* frames inside of these had ended by then, and were passed over */
-    uint32_t quick; /* so many, from the innermost one, are of the quick ranges, copied right after the look at which one that is */
+    /* so many, from the innermost one, are of the quick ranges, copied right after the look at which one
+     * that is */
+    uint32_t quick;
     lc_raw_frame frames[LC_CHAIN_MAX]; /* innermost first */
 } lc_chain;
 
 typedef enum {
     LC_CHAIN_OK = 0,
-    LC_CHAIN_BROKEN = 1,    /* something is not what it must be: moved under the reader, or no thread */
+    LC_CHAIN_BROKEN = 1,     /* something is not what it must be: moved under the reader, or no thread */
     LC_CHAIN_UNREADABLE = 2, /* an address in it cannot be read */
     LC_CHAIN_ENDED = 3       /* of a frame: it was given back (told from 3.14 on) */
 } lc_chain_result;
 
 /* Follows the chain of a thread state through the snapshot, at most `limit` frames that are no
  * shims, and adds what it touched to `plan`. */
-lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
-                                uint64_t thread_state, uint32_t limit, lc_chain *chain,
-                                lc_read_plan *plan);
+lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout, uint64_t thread_state,
+                                uint32_t limit, lc_chain *chain, lc_read_plan *plan);
 
 #endif

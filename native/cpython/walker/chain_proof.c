@@ -59,8 +59,8 @@ lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second)
             break; /* it moved on: what it called in one reading is not what it called in the other */
         }
     }
-    const bool innermost_doubtful = (first->moved && agreement.in_first == 0) ||
-                                    (second->moved && agreement.in_second == 0);
+    const bool innermost_doubtful =
+        (first->moved && agreement.in_first == 0) || (second->moved && agreement.in_second == 0);
     if (agreement.any && innermost_doubtful) {
         agreement.in_first++;
         agreement.in_second++;
@@ -74,9 +74,10 @@ static bool called_without_c(const lc_raw_frame *caller, const lc_raw_frame *cal
     return !caller->shim && !callee->shim && !callee->by_c;
 }
 
-/* Whether the frame at `inner` was called by the next one outside, both of a quick copy: the caller is in a call of that sort,
- * and at the same instruction before and after the callee was copied. Where callees come and go as quickly as copies are made,
- * the other reading has to have the caller at that instruction, too (`in_both`). */
+/* Whether the frame at `inner` was called by the next one outside, both of a quick copy: the caller is in
+ * a call of that sort, and at the same instruction before and after the callee was copied. Where callees
+ * come and go as quickly as copies are made, the other reading has to have the caller at that instruction,
+ * too (`in_both`). */
 static bool is_called(const lc_chain *chain, uint32_t inner, bool in_both)
 {
     const lc_raw_frame *caller = &chain->frames[inner + 1];
@@ -91,11 +92,12 @@ static bool is_called(const lc_chain *chain, uint32_t inner, bool in_both)
         return caller->stood;
     }
     const bool on_data_stack = caller->owner == 0 && callee->owner == 0;
-    return caller->stood_long && callee->ran_on && (in_both || (caller->calls && !caller->runs && on_data_stack));
+    return caller->stood_long && callee->ran_on &&
+           (in_both || (caller->calls && !caller->runs && on_data_stack));
 }
 
-/* The innermost frame of a quick copy that has not ended: so has none that it was called by. Frames inside of it that it
- * called without C code have. `quick`: none. */
+/* The innermost frame of a quick copy that has not ended: so has none that it was called by. Frames inside
+ * of it that it called without C code have. `quick`: none. */
 static uint32_t innermost_live(const lc_chain *chain)
 {
     if (chain->quick > 0 && !chain->frames[0].told) {
@@ -132,8 +134,14 @@ lc_proof lc_chains_prove(const lc_chain *first, const lc_chain *second)
     while (agreed + 1 < quick && is_called(second, agreed, true)) {
         agreed++;
     }
-    const bool calls = quick > 0 && second->frames[from].calls && !second->frames[from].runs; /* its callee was not seen */
-    return (lc_proof){.any = true, .cut = from != live || calls, .seen = from, .from = from, .in_both = agreement.in_second, .agreed = agreed};
+    /* its callee was not seen */
+    const bool calls = quick > 0 && second->frames[from].calls && !second->frames[from].runs;
+    return (lc_proof){.any = true,
+                      .cut = from != live || calls,
+                      .seen = from,
+                      .from = from,
+                      .in_both = agreement.in_second,
+                      .agreed = agreed};
 }
 
 bool lc_chains_equal(const lc_chain *first, const lc_chain *second)

@@ -34,9 +34,8 @@ bool lc_code_words_read(const lc_cpython_source *source, lc_snapshot *snapshot, 
 static bool same_words(const lc_code_words *a, const lc_code_words *b)
 {
     return a->units == b->units && a->filename == b->filename && a->qualname == b->qualname &&
-           a->linetable == b->linetable && a->flags == b->flags &&
-           a->first_line == b->first_line && a->first_traceable == b->first_traceable &&
-           a->version == b->version;
+           a->linetable == b->linetable && a->flags == b->flags && a->first_line == b->first_line &&
+           a->first_traceable == b->first_traceable && a->version == b->version;
 }
 
 static bool same_str(const lc_cpython_source *source, lc_snapshot *snapshot, uint64_t address,
@@ -47,7 +46,8 @@ static bool same_str(const lc_cpython_source *source, lc_snapshot *snapshot, uin
     return object != NULL && lc_print_of_str(source, object, print.bytes).hash == print.hash;
 }
 
-/* Most code of a stack is of a few files, in a row: a name that this snapshot has just proven needs no second look. */
+/* Most code of a stack is of a few files, in a row: a name that this snapshot has just proven needs no
+ * second look. */
 static bool same_filename(const lc_cpython_source *source, lc_snapshot *snapshot, uint64_t address,
                           lc_value_print print, lc_read_plan *plan)
 {
@@ -101,8 +101,8 @@ void lc_code_cache_trust(lc_known_code *entry, uint64_t deaths, bool for_sure)
 }
 
 lc_known_code *lc_code_cache_prove(lc_code_cache *cache, const lc_cpython_source *source,
-                                   lc_snapshot *snapshot, uint64_t address,
-                                   const lc_code_words *words, lc_read_plan *plan)
+                                   lc_snapshot *snapshot, uint64_t address, const lc_code_words *words,
+                                   lc_read_plan *plan)
 {
     lc_known_code *entry = find(cache, address);
     if (entry == NULL || !same_words(&entry->words, words)) {
@@ -151,16 +151,16 @@ static lc_value_print print_linetable(const lc_cpython_source *source, uint64_t 
         return (lc_value_print){0};
     }
     const uint64_t size = lc_u64_at(object, source->layout.var_size);
-    const uint32_t bytes = size < LINETABLE_PRINT_BYTES - header ? header + (uint32_t)size
-                                                                 : LINETABLE_PRINT_BYTES;
+    const uint32_t bytes =
+        size < LINETABLE_PRINT_BYTES - header ? header + (uint32_t)size : LINETABLE_PRINT_BYTES;
     if (!lc_read(source->reader, address, object, bytes)) {
         return (lc_value_print){0};
     }
     return lc_print_of_bytes(source, object, bytes);
 }
 
-lc_known_code *lc_code_cache_load(lc_code_cache *cache, const lc_cpython_source *source,
-                                  uint64_t address, const lc_code_words *words)
+lc_known_code *lc_code_cache_load(lc_code_cache *cache, const lc_cpython_source *source, uint64_t address,
+                                  const lc_code_words *words)
 {
     lc_known_code *entry = make_room(cache, address);
     if (entry == NULL) {
@@ -236,8 +236,7 @@ lc_position lc_code_cache_position(lc_code_cache *cache, const lc_cpython_source
         lc_linetable_find(cache->scratch, length, entry->words.first_line, unit, &position);
     }
     memmove(&set[1], &set[0], (LC_POSITION_WAYS - 1) * sizeof set[0]); /* the oldest goes */
-    set[0] = (lc_position_entry){
-        .serial = entry->facts.serial, .unit = unit, .position = position};
+    set[0] = (lc_position_entry){.serial = entry->facts.serial, .unit = unit, .position = position};
     return position;
 }
 

@@ -1,19 +1,22 @@
-/* Nothing in a code object (3.11), or only reading it, shows whether it is the successor of another one at the same
- * address. Here the death of the earlier one is noted.
+/* Nothing in a code object (3.11), or only reading it, shows whether it is the successor of another one at
+ * the same address. Here the death of the earlier one is noted.
  *
- * The slot is a word of a static type that cannot be subclassed, so that there is no copy. Interpreters share the type,
- * and may have a GIL each: all that the function touches is atomic. It can be called after the counting has ended, since
- * a thread may be about to call what it has read from the slot; the extension is never unloaded. */
+ * The slot is a word of a static type that cannot be subclassed, so that there is no copy. Interpreters
+ * share the type, and may have a GIL each: all that the function touches is atomic. It can be called after
+ * the counting has ended, since a thread may be about to call what it has read from the slot; the
+ * extension is never unloaded. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "cpython/walker/code_deaths.h"
 
+#include "core/patches/patches.h"
+
 static void count_death(PyObject *code);
 
 static lc_code_deaths deaths = {.slot = &PyCode_Type.tp_dealloc, .counting = count_death};
-static destructor next;    /* what was in the slot */
-static bool in_use;        /* ours was put there, and has not been taken out */
+static destructor next; /* what was in the slot */
+static bool in_use;     /* ours was put there, and has not been taken out */
 static unsigned watchers;
 
 static void count_death(PyObject *code)
@@ -22,10 +25,7 @@ static void count_death(PyObject *code)
     __atomic_load_n(&next, __ATOMIC_ACQUIRE)(code);
 }
 
-static destructor in_slot(void)
-{
-    return __atomic_load_n(deaths.slot, __ATOMIC_ACQUIRE);
-}
+static destructor in_slot(void) { return __atomic_load_n(deaths.slot, __ATOMIC_ACQUIRE); }
 
 static bool put_into_slot(void)
 {
@@ -35,6 +35,7 @@ static bool put_into_slot(void)
         }
         __atomic_store_n(&next, in_slot(), __ATOMIC_RELEASE);
         __atomic_store_n(deaths.slot, count_death, __ATOMIC_RELEASE);
+        (void)lc_patch_note("+slot types.CodeType.tp_dealloc");
     }
     in_use = true;
     return true;
@@ -74,8 +75,11 @@ lc_code_deaths *lc_code_deaths_watch(void)
 
 void lc_code_deaths_leave(void)
 {
-    if (--watchers == 0 && in_slot() == count_death) {
-        __atomic_store_n(deaths.slot, next, __ATOMIC_RELEASE);
-        in_use = false;
+    if (--watchers == 0) {
+        in_use = in_slot() != count_death;
+        if (!in_use) {
+            __atomic_store_n(deaths.slot, next, __ATOMIC_RELEASE);
+        }
+        (void)lc_patch_note("%cslot types.CodeType.tp_dealloc", in_use ? '!' : '-');
     }
 }

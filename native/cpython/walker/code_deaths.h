@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LC_DEATH_COUNTS 4096u /* a power of two; enough that a program that drops code all the time leaves most alone */
+/* a power of two; enough that a program that drops code all the time leaves most alone */
+#define LC_DEATH_COUNTS 4096u
 
 struct _object;
 typedef void (*lc_code_destructor)(struct _object *code); /* CPython's `destructor` */
@@ -39,8 +40,8 @@ static inline void lc_deaths_add(lc_code_deaths *deaths, uint64_t address)
     atomic_thread_fence(memory_order_release);
 }
 
-/* The number of deaths at the address, up to a time after all that this thread has read so far. False: deaths are not
- * counted, or were not always. Any thread, no lock. */
+/* The number of deaths at the address, up to a time after all that this thread has read so far. False:
+ * deaths are not counted, or were not always. Any thread, no lock. */
 static inline bool lc_deaths_counted(lc_code_deaths *deaths, uint64_t address, uint64_t *count)
 {
     if (deaths == NULL) {
@@ -54,16 +55,16 @@ static inline bool lc_deaths_counted(lc_code_deaths *deaths, uint64_t address, u
     return !atomic_load_explicit(&deaths->lost, memory_order_relaxed);
 }
 
-/* Begins to count the deaths of this process's code objects. NULL: it cannot be done here, and the code objects have to
- * be read. Each watch wants a leave.
+/* Begins to count the deaths of this process's code objects. NULL: it cannot be done here, and the code
+ * objects have to be read. Each watch wants a leave.
  *
- * Thread: any; GIL held. Makes a code object and lets it die, to see that it is counted. No exception is left set. Puts
- * a function into PyCode_Type.tp_dealloc, which _Py_Dealloc (Objects/object.c) calls for each object whose last
- * reference goes; what is found there is called by it. */
+ * Thread: any; GIL held. Makes a code object and lets it die, to see that it is counted. No exception is
+ * left set. Puts a function into PyCode_Type.tp_dealloc, which _Py_Dealloc (Objects/object.c) calls for
+ * each object whose last reference goes; what is found there is called by it. */
 lc_code_deaths *lc_code_deaths_watch(void);
 
-/* GIL held. Gives the slot back, unless it is no longer ours: another function in it may call ours, which then
- * stays, and goes on counting. */
+/* GIL held. Gives the slot back, unless it is no longer ours: another function in it may call ours, which
+ * then stays, and goes on counting. */
 void lc_code_deaths_leave(void);
 
 #endif

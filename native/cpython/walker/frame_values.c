@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "cpython/walker/exception_table.h"
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 
@@ -11,8 +10,8 @@ const lc_chain *lc_chain_of_thread(lc_cpython_source *source, uint64_t thread_st
     static const lc_read_plan nothing;
     lc_walker *walker = source->walker;
     lc_snapshot_take(&walker->confirmation, source->reader, &nothing);
-    const lc_chain_result result = lc_chain_follow(&walker->confirmation, &source->layout, thread_state, limit,
-                                                   &walker->confirmation_chain, NULL);
+    const lc_chain_result result = lc_chain_follow(&walker->confirmation, &source->layout, thread_state,
+                                                   limit, &walker->confirmation_chain, NULL);
     return result == LC_CHAIN_OK && !walker->confirmation_chain.moved ? &walker->confirmation_chain : NULL;
 }
 
@@ -43,12 +42,13 @@ bool lc_frame_shape_read(const lc_cpython_source *source, const lc_raw_frame *fr
     return shape->locals < UINT16_MAX && shape->stack < UINT16_MAX;
 }
 
-bool lc_frame_slots_read(const lc_cpython_source *source, const lc_raw_frame *frame, uint32_t first, uint32_t count,
-                         uint64_t *slots)
+bool lc_frame_slots_read(const lc_cpython_source *source, const lc_raw_frame *frame, uint32_t first,
+                         uint32_t count, uint64_t *slots)
 {
     const lc_layout *l = &source->layout;
     const uint64_t at = frame->address + l->frame_bytes + 8u * (uint64_t)first;
-    if (count == 0 || count > LC_FRAME_SLOTS_MAX || !lc_read(source->reader, at, slots, count * sizeof slots[0])) {
+    if (count == 0 || count > LC_FRAME_SLOTS_MAX ||
+        !lc_read(source->reader, at, slots, count * sizeof slots[0])) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -57,7 +57,49 @@ bool lc_frame_slots_read(const lc_cpython_source *source, const lc_raw_frame *fr
     return true;
 }
 
-uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape)
+/* ---- exception tables (Objects/exception_handling_notes.txt) -------------------------------------- */
+
+enum { ENTRY_BEGINS = 0x80, CONTINUES = 0x40, PAYLOAD = 0x3F, VARINT_BYTES_MAX = 6 };
+
+typedef struct {
+    const uint8_t *at;
+    const uint8_t *end;
+} cursor;
+
+/* Six bits a byte, the highest ones first. */
+static bool varint(cursor *c, uint32_t *value)
+{
+    *value = 0;
+    for (int i = 0; i < VARINT_BYTES_MAX && c->at < c->end; i++) {
+        const uint8_t byte = *c->at++;
+        *value = *value << 6 | (byte & PAYLOAD);
+        if (!(byte & CONTINUES)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t lc_exception_depth(const uint8_t *table, uint32_t bytes, uint32_t unit)
+{
+    cursor c = {table, table + bytes};
+    while (c.at < c.end && (*c.at & ENTRY_BEGINS)) {
+        uint32_t start, length, handler, depth_and_lasti;
+        if (!varint(&c, &start) || !varint(&c, &length) || !varint(&c, &handler) ||
+            !varint(&c, &depth_and_lasti) || start > unit) { /* entries are sorted and do not overlap */
+            return 0;
+        }
+        if (unit - start < length) {
+            return depth_and_lasti >> 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- value stacks ---------------------------------------------------------------------------------- */
+
+uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame *frame,
+                             const lc_frame_shape *shape)
 {
     const lc_layout *l = &source->layout;
     uint8_t table[LC_EXCEPTION_TABLE_MAX];
@@ -75,7 +117,8 @@ uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame
     return depth <= shape->stack ? depth : 0;
 }
 
-uint32_t lc_frame_stack_used(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape)
+uint32_t lc_frame_stack_used(const lc_cpython_source *source, const lc_raw_frame *frame,
+                             const lc_frame_shape *shape)
 {
     const lc_layout *l = &source->layout;
     if (l->frame_stack_bytes != 8) {

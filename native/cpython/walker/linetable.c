@@ -81,10 +81,7 @@ static entry next_entry(cursor *c, unsigned code, int64_t *line)
     return e;
 }
 
-static uint32_t as_line(int64_t line)
-{
-    return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
-}
+static uint32_t as_line(int64_t line) { return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0; }
 
 static uint16_t as_column(int64_t column)
 {

@@ -1,7 +1,6 @@
 #include "cpython/walker/reading_codes.h"
 
-static lc_walk_code *code_of(lc_walker *walker, lc_reading *reading, uint64_t address,
-                             bool *is_new)
+static lc_walk_code *code_of(lc_walker *walker, lc_reading *reading, uint64_t address, bool *is_new)
 {
     uint32_t slot = (uint32_t)(lc_mix(1, address) >> 32) & (LC_WALK_CODE_SLOTS - 1);
     while (walker->code_slots[slot] != 0) { /* ends: there are more slots than codes */
@@ -32,8 +31,8 @@ static bool unit_of(const lc_layout *layout, const lc_raw_frame *frame, const lc
 }
 
 /* Mirrors _PyFrame_IsIncomplete (pycore_frame.h, pycore_interpframe.h). */
-static bool incomplete(const lc_layout *layout, const lc_raw_frame *frame,
-                       const lc_walk_code *code, int64_t unit)
+static bool incomplete(const lc_layout *layout, const lc_raw_frame *frame, const lc_walk_code *code,
+                       int64_t unit)
 {
     return frame->owner != layout->owner_generator && unit < (int64_t)code->words.first_traceable;
 }
@@ -51,8 +50,8 @@ static bool trusted(lc_cpython_source *source, lc_walk_code *code)
     return true;
 }
 
-/* The frames have been read: a code object of theirs that none has died in the place of since it was proven is that one.
- * Of any other, the words are read. */
+/* The frames have been read: a code object of theirs that none has died in the place of since it was
+ * proven is that one. Of any other, the words are read. */
 static bool find_words(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
 {
     code->counted = reading->counted && lc_deaths_counted(source->deaths, code->address, &code->deaths);
@@ -63,8 +62,8 @@ static bool find_words(lc_cpython_source *source, lc_reading *reading, lc_walk_c
 static bool know_code(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
 {
     lc_walker *walker = source->walker;
-    code->entry = lc_code_cache_prove(&walker->cache, source, &reading->snapshot, code->address,
-                                      &code->words, &walker->plan);
+    code->entry = lc_code_cache_prove(&walker->cache, source, &reading->snapshot, code->address, &code->words,
+                                      &walker->plan);
     if (code->entry == NULL) {
         code->entry = lc_code_cache_load(&walker->cache, source, code->address, &code->words);
         code->fresh = true;
@@ -114,9 +113,8 @@ void lc_reading_find_positions(lc_cpython_source *source, lc_reading *reading)
         lc_walk_frame *frame = &reading->frames[i];
         if (frame->shown) {
             frame->position =
-                lc_code_cache_position(&source->walker->cache, source,
-                                       reading->codes[frame->code].entry, frame->unit,
-                                       &frame->fresh_position);
+                lc_code_cache_position(&source->walker->cache, source, reading->codes[frame->code].entry,
+                                       frame->unit, &frame->fresh_position);
             reading->learned |= frame->fresh_position;
         }
     }
@@ -126,11 +124,13 @@ void lc_reading_find_positions(lc_cpython_source *source, lc_reading *reading)
 static bool still_trusted(lc_cpython_source *source, const lc_walk_code *code)
 {
     uint64_t deaths = 0;
-    return code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) && deaths == code->deaths &&
-           code->entry->address == code->address && code->entry->facts.serial == code->serial;
+    return code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) &&
+           deaths == code->deaths && code->entry->address == code->address &&
+           code->entry->facts.serial == code->serial;
 }
 
-uint32_t lc_reading_trusted_from(lc_cpython_source *source, const lc_reading *reading, uint32_t from, uint32_t in_both)
+uint32_t lc_reading_trusted_from(lc_cpython_source *source, const lc_reading *reading, uint32_t from,
+                                 uint32_t in_both)
 {
     for (uint32_t i = in_both; i > from; i--) {
         const lc_walk_frame *frame = &reading->frames[i - 1];
@@ -156,10 +156,12 @@ static bool outlived(lc_cpython_source *source, const lc_reading *first, const l
 {
     uint64_t deaths = 0;
     return !code->counted || still_trusted(source, code) ||
-           (!code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) && has_count(first, code->address, deaths));
+           (!code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) &&
+            has_count(first, code->address, deaths));
 }
 
-uint32_t lc_reading_outlived_from(lc_cpython_source *source, const lc_reading *first, const lc_reading *second, uint32_t from)
+uint32_t lc_reading_outlived_from(lc_cpython_source *source, const lc_reading *first,
+                                  const lc_reading *second, uint32_t from)
 {
     for (uint32_t i = second->chain.count; i > from; i--) {
         const lc_walk_frame *frame = &second->frames[i - 1];
@@ -177,8 +179,8 @@ static bool still_proven(lc_cpython_source *source, const lc_walk_code *code, lc
     }
     lc_code_words words;
     return lc_code_words_read(source, later, code->address, &words, NULL) &&
-           lc_code_cache_prove(&source->walker->cache, source, later, code->address, &words,
-                               NULL) == code->entry &&
+           lc_code_cache_prove(&source->walker->cache, source, later, code->address, &words, NULL) ==
+               code->entry &&
            code->entry->facts.serial == code->serial;
 }
 

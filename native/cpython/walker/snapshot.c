@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #define PAGE_BYTES 4096u
-#define QUICK_BYTES 1024u /* of a quick range: what it holds is copied in some 20 ns */
+#define QUICK_BYTES 1024u     /* of a quick range: what it holds is copied in some 20 ns */
 #define MERGE_GAP_BYTES 1024u /* less than a page: no unmapped page can lie in between */
 #define MERGE_LOOK_BACK 4u    /* data stack, C stack and heap alternate along a chain */
 #define PROBES 16u
@@ -104,10 +104,7 @@ void lc_read_plan_add_object(lc_read_plan *plan, uint64_t address, uint32_t byte
     }
 }
 
-static uint32_t aligned(uint32_t bytes)
-{
-    return (bytes + 7u) & ~7u;
-}
+static uint32_t aligned(uint32_t bytes) { return (bytes + 7u) & ~7u; }
 
 static bool has_room(const lc_snapshot *snapshot, uint32_t bytes)
 {
@@ -159,8 +156,8 @@ static uint32_t bytes_of(const lc_range *ranges, uint32_t count)
     return bytes;
 }
 
-/* What leads to the innermost frame; the quick ranges, each of them twice in a row; and these once more. Answers how many
- * ranges have been copied: none, where one of them cannot be read. */
+/* What leads to the innermost frame; the quick ranges, each of them twice in a row; and these once more.
+ * Answers how many ranges have been copied: none, where one of them cannot be read. */
 static uint32_t take_quick(lc_snapshot *snapshot, const lc_read_plan *plan)
 {
     const uint32_t tops = plan->tops;
@@ -198,8 +195,7 @@ static uint32_t take_quick(lc_snapshot *snapshot, const lc_read_plan *plan)
     return tops + quick;
 }
 
-void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
-                      const lc_read_plan *plan)
+void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader, const lc_read_plan *plan)
 {
     /* What the last snapshot saw is older than what this one will see, on every memory model. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -266,11 +262,11 @@ static const uint8_t *find(lc_snapshot *snapshot, uint64_t address, uint32_t byt
     if (found == NULL) {
         found = find_from_page(snapshot, page, address, bytes);
     }
-    return found != NULL ? found : find_from_page(snapshot, page - 1, address, bytes); /* ranges reach over an edge */
+    /* ranges reach over an edge */
+    return found != NULL ? found : find_from_page(snapshot, page - 1, address, bytes);
 }
 
-static const uint8_t *read_now(lc_snapshot *snapshot, uint64_t from, uint64_t address,
-                               uint32_t bytes)
+static const uint8_t *read_now(lc_snapshot *snapshot, uint64_t from, uint64_t address, uint32_t bytes)
 {
     const uint32_t lead = (uint32_t)(address - from);
     const uint32_t whole = lead + bytes;
@@ -295,7 +291,8 @@ bool lc_snapshot_is_top(const lc_snapshot *snapshot, uint64_t address, uint32_t 
     return false;
 }
 
-int32_t lc_snapshot_quick(const lc_snapshot *snapshot, uint64_t address, uint32_t bytes, const uint8_t *copies[LC_QUICK_COPIES])
+int32_t lc_snapshot_quick(const lc_snapshot *snapshot, uint64_t address, uint32_t bytes,
+                          const uint8_t *copies[LC_QUICK_COPIES])
 {
     for (uint32_t i = 0; i < snapshot->quick; i++) {
         const uint8_t *copy = in_range(snapshot, snapshot->tops + i, address, bytes);

@@ -4,11 +4,11 @@
  * A walk follows pointers, so the naive way is a system call a frame. But a stalled thread has nearly
  * the stack that it had at the last sample: what the last walk touched is the plan of the next
  * one, read in one vectored call; only what differs is then read by itself. What such a call costs is
- * mostly the number of its ranges (0.08 us each, a page of copying 0.1 us; 0.3 us each where process_vm_writev is
- * refused): objects that share a page share a range.
+ * mostly the number of its ranges (0.08 us each, a page of copying 0.1 us; 0.3 us each where
+ * process_vm_writev is refused): objects that share a page share a range.
  *
- * The first ranges of a plan are read by a call of their own, within a microsecond: those that lead to the innermost
- * frame, and the quick ones, each of them twice in a row and once at the end.
+ * The first ranges of a plan are read by a call of their own, within a microsecond: those that lead to the
+ * innermost frame, and the quick ones, each of them twice in a row and once at the end.
  *
  * Working memory of one thread; no allocation. */
 #ifndef LOOPCANARY_SNAPSHOT_H
@@ -35,7 +35,8 @@ typedef struct {
     uint32_t at; /* in the snapshot's data; unused in a plan */
 } lc_range;
 
-/* What a thread comes back to is wanted again, also where the latest reading did not see it there: latest first, 0 bytes: none. */
+/* What a thread comes back to is wanted again, also where the latest reading did not see it there: latest
+ * first, 0 bytes: none. */
 typedef struct {
     lc_range ranges[LC_KEPT_RANGES];
 } lc_kept_ranges;
@@ -77,7 +78,8 @@ static inline void lc_read_plan_clear(lc_read_plan *plan)
  * forgets; no plan (NULL) may be given. */
 void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes);
 
-/* The same for an object, of at most a page, whose place in the order does not matter: joins the range of its page. */
+/* The same for an object, of at most a page, whose place in the order does not matter: joins the range of
+ * its page. */
 void lc_read_plan_add_object(lc_read_plan *plan, uint64_t address, uint32_t bytes);
 
 /* A range that leads to the innermost frame; before all others. */
@@ -86,8 +88,7 @@ void lc_read_plan_add_top(lc_read_plan *plan, uint64_t address, uint32_t bytes);
 void lc_keep_range(lc_kept_ranges *kept, uint64_t address, uint32_t bytes);
 
 /* Starts again with copies of the plan's ranges; those that cannot be read are left out. */
-void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
-                      const lc_read_plan *plan);
+void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader, const lc_read_plan *plan);
 
 /* The copy of [address, address + bytes); read now if the snapshot has it not yet. NULL: unreadable, or
  * no room. Valid until the next take. Not aligned: use lc_word_at and its like. */
@@ -101,7 +102,8 @@ const uint8_t *lc_snapshot_get_frame(lc_snapshot *snapshot, uint64_t address, ui
 bool lc_snapshot_is_top(const lc_snapshot *snapshot, uint64_t address, uint32_t bytes);
 
 /* Which of the quick ranges it lies in, by address, and its copies; -1: in none. */
-int32_t lc_snapshot_quick(const lc_snapshot *snapshot, uint64_t address, uint32_t bytes, const uint8_t *copies[LC_QUICK_COPIES]);
+int32_t lc_snapshot_quick(const lc_snapshot *snapshot, uint64_t address, uint32_t bytes,
+                          const uint8_t *copies[LC_QUICK_COPIES]);
 
 static inline uint64_t lc_u64_at(const uint8_t *bytes, uint32_t offset)
 {

@@ -1,9 +1,10 @@
-/* Two readings of a stack, compared; docs/decisions/0002-walker.md has the argument. In short:
+/* Two readings of a stack, compared; docs/internals/walker.md has the argument. In short:
  *
  *   - a reading whose thread did not run meanwhile, by its CPU clock, is one state;
  *   - of two readings in a row, words that agree had their value all the time in between, unless they
  *     changed and changed back; so all that agrees was true together, at the time between them;
- *   - of frames that come and go too fast for that, copies that were made within a microsecond (chain_proof.c);
+ *   - of frames that come and go too fast for that, copies that were made within a microsecond
+ *     (chain_proof.c);
  *   - facts of a code object are read between two proofs that it is the same object;
  *   - further readings, at random distances, make "changed and changed back, each time in step"
  *     improbable.
@@ -20,8 +21,8 @@
 #define TRIES 24u
 #define WHOLE_TRIES 8u /* attempts; then the outer frames alone will do */
 #define TRIES_AT_ONCE 2u
-#define CONFIRMED_FRAMES 16u /* from the innermost one: outer frames move less */
-#define CONFIRMATIONS_QUIET 1u  /* the two readings were equal to the last word: a C call, mostly */
+#define CONFIRMED_FRAMES 16u   /* from the innermost one: outer frames move less */
+#define CONFIRMATIONS_QUIET 1u /* the two readings were equal to the last word: a C call, mostly */
 #define CONFIRMATIONS_MOVING 3u
 #define LOOKS_MAX 9u /* for as many confirmations: of a chain that moves, some looks find none */
 #define HEAD_RANGES 24u
@@ -99,15 +100,13 @@ static void keep_head(lc_read_plan *head, const lc_read_plan *plan)
     memcpy(head->ranges, plan->ranges, head->count * sizeof plan->ranges[0]);
 }
 
-static lc_chain_result read_chain(lc_cpython_source *source, lc_reading *reading,
-                                  uint64_t thread_state)
+static lc_chain_result read_chain(lc_cpython_source *source, lc_reading *reading, uint64_t thread_state)
 {
     lc_walker *walker = source->walker;
     lc_snapshot_take(&reading->snapshot, source->reader, &walker->plan);
     lc_read_plan_clear(&walker->plan);
-    const lc_chain_result result =
-        lc_chain_follow(&reading->snapshot, &source->layout, thread_state, LC_WALK_FRAMES_MAX,
-                        &reading->chain, &walker->plan);
+    const lc_chain_result result = lc_chain_follow(&reading->snapshot, &source->layout, thread_state,
+                                                   LC_WALK_FRAMES_MAX, &reading->chain, &walker->plan);
     keep_head(&walker->head_plan, &walker->plan);
     return result;
 }
@@ -117,13 +116,13 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
                       lc_remembered_thread *thread)
 {
     const lc_layout *l = &source->layout;
-    const uint8_t *words =
-        lc_snapshot_get(&reading->snapshot, thread_state, l->thread_native_id + 8);
+    const uint8_t *words = lc_snapshot_get(&reading->snapshot, thread_state, l->thread_native_id + 8);
     if (words == NULL || !lc_interp_known(source, lc_u64_at(words, l->thread_interp))) {
         return false;
     }
     const uint32_t tid = (uint32_t)lc_u64_at(words, l->thread_native_id);
-    /* Another interpreter's memory can be gone, at its end, with code objects whose deaths were not counted. */
+    /* Another interpreter's memory can be gone, at its end, with code objects whose deaths were not
+     * counted. */
     reading->counted = source->deaths != NULL && lc_u64_at(words, l->thread_interp) == source->at.interp;
     if (tid != thread->tid) {
         thread->tid = tid;
@@ -134,8 +133,9 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
 
 /* ---- functions that come and go ------------------------------------------------------------------ */
 
-/* A stack is given out more easily while it does not move than while a function of Python is called, so samples of a C function
- * that calls one show the C function's caller too often. That there were others is noted. */
+/* A stack is given out more easily while it does not move than while a function of Python is called, so
+ * samples of a C function that calls one show the C function's caller too often. That there were others is
+ * noted. */
 static void note_innermost(lc_walker *walker, const lc_chain *chain)
 {
     if (chain->count == 0 || chain->frames[0].shim) {
@@ -150,7 +150,8 @@ static void note_innermost(lc_walker *walker, const lc_chain *chain)
 
 /* ---- from a reading to a stack ----------------------------------------------------------------- */
 
-static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_cut, bool came_and_went, lc_stack *out)
+static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_cut, bool came_and_went,
+                           lc_stack *out)
 {
     out->count = 0;
     out->came_and_went = came_and_went;
@@ -175,15 +176,15 @@ static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_
             .end_column = frame->position.end_column,
         };
         out->hash = lc_mix(out->hash, facts->serial);
-        out->hash = lc_mix(out->hash, (uint64_t)frame->position.line << 32 |
-                                          (uint64_t)frame->position.column << 16 |
-                                          frame->position.end_column);
+        out->hash =
+            lc_mix(out->hash, (uint64_t)frame->position.line << 32 | (uint64_t)frame->position.column << 16 |
+                                  frame->position.end_column);
     }
     return out->count == 0 ? LC_WALK_EMPTY : LC_WALK_OK;
 }
 
-/* More looks at the frames that the first reading proved, out of step with the program. Where a shortened stack will do, what
- * one of them does not find is left out. */
+/* More looks at the frames that the first reading proved, out of step with the program. Where a shortened
+ * stack will do, what one of them does not find is left out. */
 static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc_reading *reading,
                       uint32_t wanted, bool want_whole, lc_proof *proof)
 {
@@ -204,17 +205,18 @@ static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc
         }
         if (agreement.in_first > proof->agreed) {
             const uint32_t from = agreement.in_first;
-            *proof = (lc_proof){.any = true, .cut = true, .seen = from, .from = from, .in_both = from, .agreed = from};
+            *proof = (lc_proof){
+                .any = true, .cut = true, .seen = from, .from = from, .in_both = from, .agreed = from};
         }
         confirmations++;
     }
     return confirmations == wanted;
 }
 
-/* What the two readings prove of the second. A whole stack is wanted; in the end, the outer frames that did not move are
- * better than nothing: they hold most of a stall. */
-static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading *first,
-                   lc_reading *second, bool want_whole, lc_proof *proof)
+/* What the two readings prove of the second. A whole stack is wanted; in the end, the outer frames that
+ * did not move are better than nothing: they hold most of a stall. */
+static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading *first, lc_reading *second,
+                   bool want_whole, lc_proof *proof)
 {
     lc_reading_settle(source, first, &second->snapshot);
     *proof = lc_chains_prove(&first->chain, &second->chain);
@@ -225,7 +227,8 @@ static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading 
     proof->cut |= from != proof->from; /* no other try would trust them: the next walk will */
     proof->from = from;
     const bool quiet = lc_chains_equal(&first->chain, &second->chain);
-    if (!confirmed(source, thread_state, second, quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING, want_whole, proof) ||
+    if (!confirmed(source, thread_state, second, quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING,
+                   want_whole, proof) ||
         !lc_reading_settle(source, second, &source->walker->confirmation) ||
         lc_reading_trusted_from(source, second, proof->from, proof->in_both) != proof->from) {
         return false;
@@ -235,7 +238,12 @@ static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading 
         if (want_whole || outlived == second->chain.count) {
             return false;
         }
-        *proof = (lc_proof){.any = true, .cut = true, .seen = outlived, .from = outlived, .in_both = outlived, .agreed = outlived};
+        *proof = (lc_proof){.any = true,
+                            .cut = true,
+                            .seen = outlived,
+                            .from = outlived,
+                            .in_both = outlived,
+                            .agreed = outlived};
     }
     return true;
 }
@@ -264,8 +272,7 @@ static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *
         return READ_FAILED;
     }
     lc_reading_find_positions(source, reading);
-    reading->cpu_after_ns =
-        reading->cpu_before_ns == 0 ? 0 : cpu_now(source->walker, thread->tid);
+    reading->cpu_after_ns = reading->cpu_before_ns == 0 ? 0 : cpu_now(source->walker, thread->tid);
     return READ;
 }
 
@@ -282,7 +289,8 @@ static void keep_still(const lc_walker *walker, lc_remembered_thread *thread, co
     copy_stack(&thread->still, stack);
 }
 
-/* The CPU time is that of a reading that was one state: the thread has not run since, so it has that stack. */
+/* The CPU time is that of a reading that was one state: the thread has not run since, so it has that
+ * stack. */
 static bool is_as_before(const lc_walker *walker, const lc_remembered_thread *thread, uint64_t cpu_ns)
 {
     return cpu_ns != 0 && cpu_ns == thread->still.still_cpu_ns && thread->cache_loads == walker->cache.loads;
@@ -342,8 +350,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             return result;
         }
         lc_proof proof = {.any = false};
-        if (first != NULL &&
-            proven(source, thread_state, first, reading, try < WHOLE_TRIES, &proof)) {
+        if (first != NULL && proven(source, thread_state, first, reading, try < WHOLE_TRIES, &proof)) {
             lc_reading_trust(reading, proof.seen, false);
             lc_walk_count(proof.cut ? &source->counts.shortened : &source->counts.agreed);
             return fill(reading, proof.from, proof.cut, walker->came_and_went || proof.from > 0, out);

@@ -40,8 +40,8 @@ typedef struct { /* one reading of a stack, with all that is known of its frames
     uint32_t code_count;
     lc_walk_code codes[LC_WALK_FRAMES_MAX];
     lc_walk_frame frames[LC_CHAIN_MAX];
-    bool counted; /* of this interpreter's code objects the deaths are counted */
-    bool learned; /* something was put into the cache that has yet to be proven */
+    bool counted;           /* of this interpreter's code objects the deaths are counted */
+    bool learned;           /* something was put into the cache that has yet to be proven */
     uint64_t cpu_before_ns; /* 0 unknown */
     uint64_t cpu_after_ns;
 } lc_reading;
@@ -51,8 +51,8 @@ typedef struct { /* what the last walk of a thread read */
     uint64_t used_at;
     uint32_t tid;
     lc_read_plan plan;
-    /* What it found, if the thread stood still: valid for as long as its CPU time is `still.still_cpu_ns` (0: nothing),
-     * and no text of the cache was replaced. */
+    /* What it found, if the thread stood still: valid for as long as its CPU time is `still.still_cpu_ns`
+     * (0: nothing), and no text of the cache was replaced. */
     uint64_t cache_loads;
     lc_stack still;
 } lc_remembered_thread;
@@ -65,10 +65,10 @@ typedef struct { /* where the GIL's words were when it was last asked about */
 } lc_gil_memory;
 
 struct lc_walker {
-    bool clock_proves; /* a thread's CPU clock tells whether it ran */
-    uint64_t random; /* state of the generator that keeps readings out of step with the program */
-    bool came_and_went; /* of the walk at hand: readings had different innermost frames */
-    uint64_t innermost; /* frame of its last reading, 0 none... */
+    bool clock_proves;       /* a thread's CPU clock tells whether it ran */
+    uint64_t random;         /* state of the generator that keeps readings out of step with the program */
+    bool came_and_went;      /* of the walk at hand: readings had different innermost frames */
+    uint64_t innermost;      /* frame of its last reading, 0 none... */
     uint64_t innermost_code; /* ...and what it ran */
     lc_reading readings[2];
     lc_snapshot confirmation;
@@ -85,7 +85,8 @@ struct lc_walker {
 };
 
 /* lc_frame_source.walk. Watchdog's thread; no GIL, lock, allocation; at most about
- * 24 readings with 9 looks behind each, all bounded by LC_PLAN_RANGES_MAX system calls (in practice one or two). */
+ * 24 readings with 9 looks behind each, all bounded by LC_PLAN_RANGES_MAX system calls (in practice one or
+ * two). */
 lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stack *out);
 
 #endif

@@ -14,8 +14,10 @@ static bool fetch(void *context, uint64_t from, uint64_t *into, size_t count)
 {
     reader *r = context;
     PyEval_RestoreThread(r->thread);
-    PyObject *bytes = PyObject_CallFunction(r->read, "KK", (unsigned long long)from, (unsigned long long)count);
-    const bool fits = bytes != NULL && PyBytes_Check(bytes) && (size_t)PyBytes_GET_SIZE(bytes) == count * sizeof *into;
+    PyObject *bytes =
+        PyObject_CallFunction(r->read, "KK", (unsigned long long)from, (unsigned long long)count);
+    const bool fits =
+        bytes != NULL && PyBytes_Check(bytes) && (size_t)PyBytes_GET_SIZE(bytes) == count * sizeof *into;
     if (fits) {
         memcpy(into, PyBytes_AS_STRING(bytes), count * sizeof *into);
     } else if (bytes != NULL) {
@@ -31,10 +33,10 @@ static PyObject *rows_of(const lc_call_tree *tree)
     PyObject *rows = PyList_New((Py_ssize_t)tree->count);
     for (uint32_t i = 0; rows != NULL && i < tree->count; i++) {
         const lc_call_node *node = &tree->nodes[i];
-        PyObject *row =
-            Py_BuildValue("lIKKKN", node->parent == LC_NO_NODE ? -1L : (long)node->parent, node->id,
-                          (unsigned long long)node->calls, (unsigned long long)node->total_us,
-                          (unsigned long long)(node->total_us - node->inner_us), PyBool_FromLong(node->is_open));
+        PyObject *row = Py_BuildValue(
+            "lIKKKN", node->parent == LC_NO_NODE ? -1L : (long)node->parent, node->id,
+            (unsigned long long)node->calls, (unsigned long long)node->total_us,
+            (unsigned long long)(node->total_us - node->inner_us), PyBool_FromLong(node->is_open));
         if (row == NULL) {
             Py_CLEAR(rows);
         } else {
@@ -52,7 +54,8 @@ static PyObject *works_of(const lc_call_tree *tree)
         if (work->times == 0 && work->total_us == 0) {
             continue;
         }
-        PyObject *row = Py_BuildValue("IKK", i + LC_CALLS_WORK, (unsigned long long)work->times, (unsigned long long)work->total_us);
+        PyObject *row = Py_BuildValue("IKK", i + LC_CALLS_WORK, (unsigned long long)work->times,
+                                      (unsigned long long)work->total_us);
         const int failed = row == NULL ? -1 : PyList_Append(works, row);
         Py_XDECREF(row);
         if (failed != 0) {
@@ -71,19 +74,21 @@ PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
     unsigned int most;
     lc_calls_at_work at_work;
     int before;
-    if (!PyArg_ParseTuple(args, "OKKiy#K(KK)I(II)", &read, &first, &end, &before, &opened, &opened_bytes, &depth,
-                          &begin_us, &end_us, &most, &at_work.work, &at_work.around)) {
+    if (!PyArg_ParseTuple(args, "OKKiy#K(KK)I(II)", &read, &first, &end, &before, &opened, &opened_bytes,
+                          &depth, &begin_us, &end_us, &most, &at_work.work, &at_work.around)) {
         return NULL;
     }
     lc_open_call calls[LC_CALLS_OPEN_MAX];
     const size_t count = (size_t)opened_bytes / sizeof *calls;
     if (first > end || count > LC_CALLS_OPEN_MAX || before < LC_BEFORE_LOST || before > LC_BEFORE_READ) {
-        PyErr_SetString(PyExc_ValueError, "call_tree(): no such words, too many open calls, or no lc_words_before");
+        PyErr_SetString(PyExc_ValueError,
+                        "call_tree(): no such words, too many open calls, or no lc_words_before");
         return NULL;
     }
     memcpy(calls, opened, count * sizeof *calls);
     reader r = {.read = read};
-    const lc_calls_window window = {fetch, &r, first, end, (lc_words_before)before, calls, count, depth, begin_us, end_us, at_work};
+    const lc_calls_window window = {fetch, &r,       first,  end,    (lc_words_before)before, calls, count,
+                                    depth, begin_us, end_us, at_work};
     lc_call_tree tree;
     uint64_t left_out_rows = 0, left_out_us = 0;
     r.thread = PyEval_SaveThread();
@@ -95,8 +100,8 @@ PyObject *lc_call_tree_of(PyObject *Py_UNUSED(module), PyObject *args)
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     PyObject *answer = Py_BuildValue("NKKKN(II)", rows_of(&tree), (unsigned long long)tree.first_us,
-                                     (unsigned long long)(left_out_rows), (unsigned long long)left_out_us, works_of(&tree),
-                                     tree.at_work.work, tree.at_work.around);
+                                     (unsigned long long)(left_out_rows), (unsigned long long)left_out_us,
+                                     works_of(&tree), tree.at_work.work, tree.at_work.around);
     lc_call_tree_free(&tree);
     return answer;
 }

@@ -1,7 +1,8 @@
 /* Errands: what a command of the same user has done in a running program.
  *
- * The command puts a file beside the flight file and counts in the keeper's page (lc_keeper). The watchdog sees that when a watched thread
- * works next, and has Python read the file on a thread of ours. The page and the file are hostile: at worst our Python code runs, often.
+ * The command puts a file beside the flight file and counts in the keeper's page (lc_keeper). The watchdog
+ * sees that when a watched thread works next, and has Python read the file on a thread of ours. The page and
+ * the file are hostile: at worst our Python code runs, often.
  */
 #ifndef LOOPCANARY_MODULE_KEEPER_ERRANDS_H
 #define LOOPCANARY_MODULE_KEEPER_ERRANDS_H

@@ -4,7 +4,8 @@
 
 #include <Python.h>
 
-/* Adds the functions; what each does is said in its docstring. All take the GIL as held; those that wait let go of it. -1 with an exception. */
+/* Adds the functions; what each does is said in its docstring. All take the GIL as held; those that wait
+ * let go of it. -1 with an exception. */
 int lc_keeper_line_add(PyObject *module);
 
 #endif

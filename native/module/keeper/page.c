@@ -33,7 +33,8 @@ static const lc_keeper_page *page_of(PyObject *self)
     return page;
 }
 
-static PyObject *take(PyObject *self, PyObject *args)
+static PyObject *note_slot(PyObject *self, PyObject *args,
+                           int (*note)(const lc_keeper_page *, uint64_t, uint64_t))
 {
     unsigned long long slot, serial;
     const lc_keeper_page *page = page_of(self);
@@ -43,8 +44,12 @@ static PyObject *take(PyObject *self, PyObject *args)
     if (slot >= LC_SLOT_COUNT) {
         return PyErr_Format(PyExc_ValueError, "slot %llu of %u", slot, LC_SLOT_COUNT);
     }
-    return answered(lc_keeper_page_take(page, slot, serial));
+    return answered(note(page, slot, serial));
 }
+
+static PyObject *take(PyObject *self, PyObject *args) { return note_slot(self, args, lc_keeper_page_take); }
+
+static PyObject *tell(PyObject *self, PyObject *args) { return note_slot(self, args, lc_keeper_page_tell); }
 
 static PyObject *beat(PyObject *self, PyObject *now_ns)
 {
@@ -98,8 +103,10 @@ static void dealloc(PyObject *self)
 
 static PyMethodDef methods[] = {
     {"take", take, METH_VARARGS, "take(slot, serial): the stall of this serial is stored."},
+    {"tell", tell, METH_VARARGS, "tell(slot, serial): the hang of this serial was judged while it lasts."},
     {"beat", beat, METH_O, "beat(monotonic_ns): this process serves the file, and has looked."},
-    {"say", say, METH_O, "say(text) -> bool: for the program's stderr. False: the one before is not written, or it is too long."},
+    {"say", say, METH_O,
+     "say(text) -> bool: for the program's stderr. False: the one before is not written, or it is too long."},
     {"set_closed", set_closed, METH_NOARGS, "The end of the process is stored, and all texts were put."},
     {"errand", errand, METH_NOARGS, "A command has put an errand beside the file: module/keeper/errands.h."},
     {"close", close_page, METH_NOARGS, "Gives the file back; idempotent."},
@@ -109,7 +116,8 @@ static PyMethodDef methods[] = {
 static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {Py_tp_dealloc, dealloc},
-    {Py_tp_doc, "The keeper's page of a flight file. Methods raise OSError, and ValueError once it is closed."},
+    {Py_tp_doc,
+     "The keeper's page of a flight file. Methods raise OSError, and ValueError once it is closed."},
     {0, NULL},
 };
 

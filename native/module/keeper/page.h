@@ -1,12 +1,13 @@
-/* KeeperPage: the keeper's page of another process's flight file, for the keeper (core/keeper/keeper_page.h). The methods keep the
- * GIL: what they write is memory, or the page cache of a disk. */
+/* KeeperPage: the keeper's page of another process's flight file, for the keeper
+ * (core/keeper/keeper_page.h). The methods keep the GIL: what they write is memory, or the page cache of a
+ * disk. */
 #ifndef LOOPCANARY_MODULE_KEEPER_PAGE_H
 #define LOOPCANARY_MODULE_KEEPER_PAGE_H
 
 #include <Python.h>
 
-/* open_keeper(path) -> KeeperPage. OSError where the file cannot be opened; ValueError where it is no flight file of this user
- * and version. */
+/* open_keeper(path) -> KeeperPage. OSError where the file cannot be opened; ValueError where it is no
+ * flight file of this user and version. */
 PyObject *lc_open_keeper(PyObject *module, PyObject *path);
 
 /* Adds the type. -1 with an exception. */

@@ -17,14 +17,16 @@
 
 #define SCENE_CHARACTERS 96u
 
-/* The scene's name, read as other threads' memory is: nothing promises that the str is still there. Scenes are ASCII for the
- * most part; others have no name here. */
+/* The scene's name, read as other threads' memory is: nothing promises that the str is still there. Scenes
+ * are ASCII for the most part; others have no name here. */
 static bool read_scene(const lc_lane *lane, char *name, size_t room)
 {
     const uint64_t address = LC_LOAD(lane->scene);
     PyASCIIObject text;
-    if (address == 0 || !lc_lane_in_callback(lane) || !lc_read(&lc_the_agent.reader, address, &text, sizeof text) ||
-        text.ob_base.ob_type != &PyUnicode_Type || !text.state.ascii || !text.state.compact || text.length <= 0) {
+    if (address == 0 || !lc_lane_in_callback(lane) ||
+        !lc_read(&lc_the_agent.reader, address, &text, sizeof text) ||
+        text.ob_base.ob_type != &PyUnicode_Type || !text.state.ascii || !text.state.compact ||
+        text.length <= 0) {
         return false;
     }
     const size_t length = (size_t)text.length < room - 1u ? (size_t)text.length : room - 1u;
@@ -47,8 +49,8 @@ static void answered(const lc_answer *answer)
         row = lc_answers_row((uint64_t)PyThread_get_thread_ident(), lane->thread_name);
     }
     if (lc_answers_count(row, answer)) {
-        const bool has_scene =
-            lc_answers_named(answer, scene, sizeof scene) || (lane != NULL && read_scene(lane, scene, sizeof scene));
+        const bool has_scene = lc_answers_named(answer, scene, sizeof scene) ||
+                               (lane != NULL && read_scene(lane, scene, sizeof scene));
         lc_answers_name_worst(row, has_scene ? scene : lc_answers_method(answer));
     }
     lc_storing_end();
@@ -80,34 +82,34 @@ static inline void received_pieces(int fd, const struct msghdr *message, ssize_t
 
 /* ---- the hooks --------------------------------------------------------------------------- */
 
-#define RECEIVER(name, parameters, arguments, after)                                                              \
-    typedef ssize_t(*name##_function) parameters;                                                                 \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                             \
+#define RECEIVER(name, parameters, arguments, after)                                                         \
+    typedef ssize_t(*name##_function) parameters;                                                            \
+    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
     LC_HOOK_EACH_WAY(RECEIVER_HOOK, name, parameters, arguments, after)
 
-#define RECEIVER_HOOK(way, name, parameters, arguments, after)                                                    \
-    static ssize_t hooked_##name##_##way parameters                                                               \
-    {                                                                                                             \
-        const ssize_t result = name##_next[way] arguments;                                                        \
-        after;                                                                                                    \
-        return result;                                                                                            \
+#define RECEIVER_HOOK(way, name, parameters, arguments, after)                                               \
+    static ssize_t hooked_##name##_##way parameters                                                          \
+    {                                                                                                        \
+        const ssize_t result = name##_next[way] arguments;                                                   \
+        after;                                                                                               \
+        return result;                                                                                       \
     }
 
 /* The first byte goes when the call begins: on a blocking socket it ends with the last one. */
-#define SENDER(name, parameters, arguments)                                                                       \
-    typedef ssize_t(*name##_function) parameters;                                                                 \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                             \
+#define SENDER(name, parameters, arguments)                                                                  \
+    typedef ssize_t(*name##_function) parameters;                                                            \
+    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
     LC_HOOK_EACH_WAY(SENDER_HOOK, name, parameters, arguments)
 
-#define SENDER_HOOK(way, name, parameters, arguments)                                                             \
-    static ssize_t hooked_##name##_##way parameters                                                               \
-    {                                                                                                             \
-        const uint64_t sent_ns = __builtin_expect(lc_answers_awaited(fd), 0) ? lc_now_ns() : 0;                   \
-        const ssize_t result = name##_next[way] arguments;                                                        \
-        if (__builtin_expect(sent_ns != 0 && result > 0, 0)) {                                                    \
-            sent(fd, sent_ns);                                                                                    \
-        }                                                                                                         \
-        return result;                                                                                            \
+#define SENDER_HOOK(way, name, parameters, arguments)                                                        \
+    static ssize_t hooked_##name##_##way parameters                                                          \
+    {                                                                                                        \
+        const uint64_t sent_ns = __builtin_expect(lc_answers_awaited(fd), 0) ? lc_now_ns() : 0;              \
+        const ssize_t result = name##_next[way] arguments;                                                   \
+        if (__builtin_expect(sent_ns != 0 && result > 0, 0)) {                                               \
+            sent(fd, sent_ns);                                                                               \
+        }                                                                                                    \
+        return result;                                                                                       \
     }
 
 RECEIVER(recv, (int fd, void *data, size_t room, int flags), (fd, data, room, flags),
@@ -121,26 +123,26 @@ SENDER(writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, cou
 SENDER(sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 
 /* A server's socket is open for connections. */
-#define LISTENER_HOOK(way, name, parameters, arguments, after)                                                    \
-    static int hooked_##name##_##way parameters                                                                   \
-    {                                                                                                             \
-        const int result = name##_next[way] arguments;                                                            \
-        if (result == 0) {                                                                                        \
-            const int error = errno;                                                                              \
-            lc_start_note(LC_START_LISTENING, false);                                                             \
-            errno = error;                                                                                        \
-        }                                                                                                         \
-        return result;                                                                                            \
+#define LISTENER_HOOK(way, name, parameters, arguments, after)                                               \
+    static int hooked_##name##_##way parameters                                                              \
+    {                                                                                                        \
+        const int result = name##_next[way] arguments;                                                       \
+        if (result == 0) {                                                                                   \
+            const int error = errno;                                                                         \
+            lc_start_note(LC_START_LISTENING, false);                                                        \
+            errno = error;                                                                                   \
+        }                                                                                                    \
+        return result;                                                                                       \
     }
 
-typedef int(*listen_function)(int fd, int backlog);
+typedef int (*listen_function)(int fd, int backlog);
 static listen_function listen_next[LC_HOOK_WAYS];
 LC_HOOK_EACH_WAY(LISTENER_HOOK, listen, (int fd, int backlog), (fd, backlog), )
 
 enum { FUNCTIONS = 8 };
-static lc_hooked_function functions[FUNCTIONS] = {LC_HOOK_ROW(recv),  LC_HOOK_ROW(read),   LC_HOOK_ROW(recvmsg),
-                                                  LC_HOOK_ROW(send),  LC_HOOK_ROW(write),  LC_HOOK_ROW(writev),
-                                                  LC_HOOK_ROW(sendmsg), LC_HOOK_ROW(listen)};
+static lc_hooked_function functions[FUNCTIONS] = {
+    LC_HOOK_ROW(recv),  LC_HOOK_ROW(read),   LC_HOOK_ROW(recvmsg), LC_HOOK_ROW(send),
+    LC_HOOK_ROW(write), LC_HOOK_ROW(writev), LC_HOOK_ROW(sendmsg), LC_HOOK_ROW(listen)};
 static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
 
 /* ---- the calls of Python ----------------------------------------------------------------- */
@@ -153,11 +155,6 @@ PyObject *lc_hook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 PyObject *lc_unhook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 {
     return lc_hook_set_unhook(&hooks, where);
-}
-
-PyObject *lc_hooked_answers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return lc_hook_set_all(&hooks);
 }
 
 /* ---- servers of which more is known ------------------------------------------------------ */
@@ -175,7 +172,9 @@ static PyObject *call_gate(lc_patched *patch, PyObject *const *args, size_t coun
 {
     const int fresh = lc_answers_fresh;
     const bool is_due = is_behind_tls && handled_behind_tls++ % LC_ANSWERS_ONE_OF == 0;
-    if (__builtin_expect((fresh == 0 && !is_due) || names != NULL || PyVectorcall_NARGS(count) != 2 || patch->extra == NULL, 1)) {
+    if (__builtin_expect((fresh == 0 && !is_due) || names != NULL || PyVectorcall_NARGS(count) != 2 ||
+                             patch->extra == NULL,
+                         1)) {
         return lc_patched_call_original(patch, args, count, names);
     }
     lc_answers_fresh = 0;
@@ -243,11 +242,13 @@ static PyObject *text_of(const char *text, size_t room)
 
 static PyObject *row_to_tuple(const lc_answer_row *row)
 {
-    PyObject *thread = text_of(row->thread, sizeof row->thread), *worst = text_of(row->worst, sizeof row->worst);
+    PyObject *thread = text_of(row->thread, sizeof row->thread),
+             *worst = text_of(row->worst, sizeof row->worst);
     PyObject *counts = counts_of(row), *tuple = NULL;
     if (thread != NULL && worst != NULL && counts != NULL) {
-        tuple = Py_BuildValue("(OKKKKOO)", thread, (unsigned long long)row->events, (unsigned long long)row->lag_ns,
-                              (unsigned long long)row->waited_ns, (unsigned long long)row->worst_ns, worst, counts);
+        tuple = Py_BuildValue("(OKKKKOO)", thread, (unsigned long long)row->events,
+                              (unsigned long long)row->lag_ns, (unsigned long long)row->waited_ns,
+                              (unsigned long long)row->worst_ns, worst, counts);
     }
     Py_XDECREF(thread);
     Py_XDECREF(worst);

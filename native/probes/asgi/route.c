@@ -2,7 +2,7 @@
 
 #include "module/thread_lane.h"
 #include "probes/hooks/patched_function.h"
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 
 #include <stdbool.h>
 
@@ -53,7 +53,8 @@ static bool is_root(PyObject *coroutine)
     return found;
 }
 
-/* The running task, a new reference. NULL, perhaps with an exception: there is none. From 3.12 on asyncio.current_task is C. */
+/* The running task, a new reference. NULL, perhaps with an exception: there is none. From 3.12 on
+ * asyncio.current_task is C. */
 static PyObject *running_task(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -82,11 +83,11 @@ static void learn_asyncio(void)
     asyncio.is_learned = true;
 }
 
-/* Whether the running task is all of one request. */
-static bool is_in_request_s_task(void)
+/* The running task if it is all of one request, a new reference; else NULL, perhaps with an exception. */
+static PyObject *request_s_task(void)
 {
     if (root_count == 0) {
-        return false;
+        return NULL;
     }
     if (!asyncio.is_learned) {
         learn_asyncio();
@@ -95,8 +96,10 @@ static bool is_in_request_s_task(void)
     PyObject *coroutine = task == NULL ? NULL : PyObject_CallMethodNoArgs(task, get_coro_name);
     const bool is_its_own = coroutine != NULL && is_root(coroutine);
     Py_XDECREF(coroutine);
-    Py_XDECREF(task);
-    return is_its_own;
+    if (!is_its_own) {
+        Py_CLEAR(task);
+    }
+    return task;
 }
 
 /* Borrowed; NULL, perhaps with an exception: not known. */
@@ -107,7 +110,8 @@ static PyObject *known_name(PyObject *parts, PyObject *route, PyObject *scope)
     }
     PyObject *mounted = NULL, *method = PyDict_GetItemWithError(scope, method_name);
     PyObject *path = method == NULL ? NULL : PyObject_GetAttr(route, path_format_name);
-    if (path == NULL || PyContextVar_Get(PyTuple_GET_ITEM(parts, MOUNTED), NULL, &mounted) != 0 || mounted == NULL) {
+    if (path == NULL || PyContextVar_Get(PyTuple_GET_ITEM(parts, MOUNTED), NULL, &mounted) != 0 ||
+        mounted == NULL) {
         Py_XDECREF(path);
         return NULL;
     }
@@ -124,15 +128,24 @@ static PyObject *known_name(PyObject *parts, PyObject *route, PyObject *scope)
 
 static bool is_in_no_scene(void)
 {
-    PyObject *scene = NULL;
-    const bool is_none = PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &scene) == 0 && scene == Py_None;
+    PyObject *scene = lc_thread_lane_scene();
     Py_XDECREF(scene);
-    return is_none;
+    return scene == NULL && PyErr_Occurred() == NULL;
 }
 
-static bool enter(PyObject *name)
+/* Nobody puts the scene back: it is over with the task, for those, too, that the task started. */
+static bool enter(PyObject *name, PyObject *task)
 {
-    PyObject *token = PyContextVar_Set(lc_the_agent.scene_variable, name);
+    PyObject *life = PyWeakref_NewRef(task, NULL);
+    PyObject *held = life == NULL ? NULL : PyList_New(2);
+    if (held == NULL) {
+        Py_XDECREF(life);
+        return false;
+    }
+    PyList_SET_ITEM(held, 0, Py_NewRef(name));
+    PyList_SET_ITEM(held, 1, life);
+    PyObject *token = PyContextVar_Set(lc_the_agent.scene_variable, held);
+    Py_DECREF(held);
     lc_lane *lane = lc_thread_lane_peek();
     if (token != NULL && lane != NULL) {
         LC_STORE(lane->scene, (uint64_t)(uintptr_t)name); /* which the context keeps */
@@ -149,8 +162,11 @@ static PyObject *call_route(lc_patched *patch, PyObject *const *args, size_t cou
     }
     const bool may_be = names == NULL && PyVectorcall_NARGS(count) == ARGUMENTS && lc_the_agent.running &&
                         lc_the_agent.scene_variable != NULL;
-    PyObject *name = may_be && is_in_no_scene() && is_in_request_s_task() ? known_name(parts, args[SELF], args[SCOPE]) : NULL;
-    if (name != NULL && lc_the_agent.scene_variable != NULL && enter(name)) {
+    PyObject *task = may_be && is_in_no_scene() ? request_s_task() : NULL;
+    PyObject *name = task == NULL ? NULL : known_name(parts, args[SELF], args[SCOPE]);
+    const bool entered = name != NULL && lc_the_agent.scene_variable != NULL && enter(name, task);
+    Py_XDECREF(task);
+    if (entered) {
         return lc_patched_call_original(patch, args, count, names);
     }
     if (PyErr_Occurred() && !lc_raised_is_ours(NULL)) {
@@ -162,7 +178,8 @@ static PyObject *call_route(lc_patched *patch, PyObject *const *args, size_t cou
 PyObject *lc_asgi_route(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *original, *around, *known, *mounted;
-    if (!PyArg_ParseTuple(args, "OOO!O!", &original, &around, &PyDict_Type, &known, &PyContextVar_Type, &mounted)) {
+    if (!PyArg_ParseTuple(args, "OOO!O!", &original, &around, &PyDict_Type, &known, &PyContextVar_Type,
+                          &mounted)) {
         return NULL;
     }
     if (path_format_name == NULL) {

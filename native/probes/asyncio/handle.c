@@ -1,9 +1,8 @@
-#include "probes/asyncio/handle.h"
+#include "probes/asyncio/asyncio.h"
 
-#include "probes/asyncio/site.h"
-#include "probes/hooks/bracket.h"
+#include "module/bracket.h"
 #include "probes/hooks/patch_chain.h"
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 #include "cpython/names/member_offset.h"
 #include "cpython/names/work.h"
 
@@ -69,8 +68,8 @@ static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject 
     if (lc_the_agent.scene_variable != NULL) {
         lc_thread_lane_note_scene();
     }
-    PyObject *result = PyObject_Vectorcall(callback, &PyTuple_GET_ITEM(args, 0),
-                                           (size_t)PyTuple_GET_SIZE(args), NULL);
+    PyObject *result =
+        PyObject_Vectorcall(callback, &PyTuple_GET_ITEM(args, 0), (size_t)PyTuple_GET_SIZE(args), NULL);
     if (PyContext_Exit(context) != 0) {
         Py_CLEAR(result);
     }
@@ -81,7 +80,8 @@ static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject 
 static void add_original_to_traceback(const call_site *site)
 {
     if (asyncio.traceback_code != NULL) {
-        lc_traceback_add((PyCodeObject *)asyncio.traceback_code, asyncio.traceback_globals, site->lasti, site->line);
+        lc_traceback_add((PyCodeObject *)asyncio.traceback_code, asyncio.traceback_globals, site->lasti,
+                         site->line);
     }
 }
 
@@ -189,8 +189,8 @@ static inline PyObject *run(PyObject *handle)
     return __builtin_expect(asyncio.chain.patches != NULL, 0) ? run_patched(handle) : run_as_original(handle);
 }
 
-/* The turn has been busy for long: its callbacks are counted by what they are. Found out before it runs: a task lets go of
- * its coroutine at its end, a cancelled handle of its callback. */
+/* The turn has been busy for long: its callbacks are counted by what they are. Found out before it runs: a
+ * task lets go of its coroutine at its end, a cancelled handle of its callback. */
 static __attribute__((noinline)) PyObject *run_tallied(PyObject *handle, lc_bracket bracket)
 {
     PyObject *callback = *(PyObject **)((char *)handle + asyncio.slots.callback);
@@ -203,8 +203,8 @@ static __attribute__((noinline)) PyObject *run_tallied(PyObject *handle, lc_brac
 
 static PyObject *handle_run(PyObject *handle, PyObject *Py_UNUSED(unused))
 {
-    lc_lane *lane = lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane
-                                                                      : open_lane_for(handle);
+    lc_lane *lane =
+        lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane : open_lane_for(handle);
     if (__builtin_expect(lane == NULL, 0) && PyErr_Occurred()) {
         return NULL;
     }
@@ -235,9 +235,9 @@ static bool find_slot(PyObject *type, const char *name, Py_ssize_t *out)
 
 static bool find_slots(PyObject *handle_type, PyObject *timer_type, handle_slots *out)
 {
-    return find_slot(handle_type, "_callback", &out->callback) && find_slot(handle_type, "_args", &out->args) &&
-           find_slot(handle_type, "_context", &out->context) && find_slot(handle_type, "_loop", &out->loop) &&
-           find_slot(timer_type, "_when", &out->when);
+    return find_slot(handle_type, "_callback", &out->callback) &&
+           find_slot(handle_type, "_args", &out->args) && find_slot(handle_type, "_context", &out->context) &&
+           find_slot(handle_type, "_loop", &out->loop) && find_slot(timer_type, "_when", &out->when);
 }
 
 PyObject *lc_asyncio_handle_method(PyObject *Py_UNUSED(module), PyObject *args)
@@ -245,8 +245,8 @@ PyObject *lc_asyncio_handle_method(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *handle_type, *timer_type, *original, *describe, *adopt, *code, *globals;
     call_site of_callback, of_handler;
     if (!PyArg_ParseTuple(args, "O!O!OOO(O(ii)(ii))O!", &PyType_Type, &handle_type, &PyType_Type, &timer_type,
-                          &original, &describe, &adopt, &code, &of_callback.lasti, &of_callback.line, &of_handler.lasti,
-                          &of_handler.line, &PyDict_Type, &globals)) {
+                          &original, &describe, &adopt, &code, &of_callback.lasti, &of_callback.line,
+                          &of_handler.lasti, &of_handler.line, &PyDict_Type, &globals)) {
         return NULL;
     }
     handle_slots slots;
@@ -276,7 +276,8 @@ PyObject *lc_asyncio_handle_forget(PyObject *Py_UNUSED(module), PyObject *taken_
     if (PyObject_IsTrue(taken_back) == 1) {
         lc_patch_chain_pop(&asyncio.chain);
     }
-    /* `describe`, the traceback's code and the types stay: a callback that is running now may still need them. */
+    /* `describe`, the traceback's code and the types stay: a callback that is running now may still need
+     * them. */
     Py_CLEAR(asyncio.adopt);
     Py_RETURN_NONE;
 }

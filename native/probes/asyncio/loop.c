@@ -1,6 +1,6 @@
-#include "probes/asyncio/loop.h"
+#include "probes/asyncio/asyncio.h"
 
-#include "probes/hooks/bracket.h"
+#include "module/bracket.h"
 #include "probes/hooks/patch_chain.h"
 
 static struct {

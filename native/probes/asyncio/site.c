@@ -1,4 +1,4 @@
-#include "probes/asyncio/site.h"
+#include "probes/asyncio/asyncio.h"
 
 #include "cpython/names/member_offset.h"
 #include "module/agent.h"

@@ -1,6 +1,7 @@
 #include "probes/gevent/tracer.h"
 
 #include "probes/hooks/loop_hooks.h"
+#include "cpython/objects/raised.h"
 #include "probes/hooks/stand_in.h"
 #include "probes/hooks/wait_hook.h"
 #include "cpython/names/work.h"
@@ -51,7 +52,7 @@ static PyObject *work_of(const greenlet_tracer *self, PyObject *greenlet)
         work = parent == Py_None ? Py_NewRef(main_greenlet) : NULL;
         Py_XDECREF(parent);
     }
-    PyErr_Clear();
+    lc_raised_pass_on();
     return work != NULL ? work : Py_NewRef(other_greenlet);
 }
 
@@ -61,7 +62,8 @@ static void end_piece(greenlet_tracer *self)
     PyObject *work = self->work;
     self->piece = (lc_bracket){0};
     self->work = NULL;
-    if (work != NULL && LC_AGENT_RUNS(piece.generation) && __builtin_expect(lc_bracket_is_tallied(piece), 0)) {
+    if (work != NULL && LC_AGENT_RUNS(piece.generation) &&
+        __builtin_expect(lc_bracket_is_tallied(piece), 0)) {
         lc_bracket_end_tallied(piece, lc_work_kind_of(&lc_the_agent.source, work), 0);
     } else {
         lc_bracket_end(piece);
@@ -71,10 +73,11 @@ static void end_piece(greenlet_tracer *self)
 
 static void begin_piece(greenlet_tracer *self, PyObject *greenlet)
 {
-    PyObject *work = work_of(self, greenlet); /* may run Python, as may letting go of it: the engine may stop meanwhile */
+    /* may run Python, as may letting go of it: the engine may stop meanwhile */
+    PyObject *work = work_of(self, greenlet);
     lc_lane *lane = own_lane(self);
     if (lane == NULL) {
-        PyErr_Clear(); /* the engine does not start here: a tracer is made after it has */
+        lc_raised_pass_on();
         Py_DECREF(work);
         return;
     }
@@ -106,7 +109,8 @@ static PyObject *trace(PyObject *callable, PyObject *const *args, size_t count, 
             begin_piece(self, target);
         }
     }
-    return self->previous == NULL ? Py_NewRef(Py_None) : PyObject_Vectorcall(self->previous, args, count, names);
+    return self->previous == NULL ? Py_NewRef(Py_None)
+                                  : PyObject_Vectorcall(self->previous, args, count, names);
 }
 
 /* The thread's hub begins to run: the first turn. */
@@ -169,12 +173,14 @@ static PyMethodDef methods[] = {
 
 static PyMemberDef members[] = {
     LC_STAND_IN_VECTORCALL,
-    {"previous", T_OBJECT, offsetof(greenlet_tracer, previous), READONLY, "The tracer that was there before, or None."},
+    {"previous", T_OBJECT, offsetof(greenlet_tracer, previous), READONLY,
+     "The tracer that was there before, or None."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "GreenletTracer(hub_type, greenlet_type, previous)\n--\n\nFor greenlet.settrace; see probes/gevent/tracer.h."},
+    {Py_tp_doc, "GreenletTracer(hub_type, greenlet_type, previous)\n--\n\nFor greenlet.settrace; see "
+                "probes/gevent/tracer.h."},
     {Py_tp_new, make},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_methods, methods},

@@ -1,24 +1,26 @@
-#include "probes/glib/input.h"
+#include "probes/glib/glib.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "core/got/symbol.h"
+#include "core/got/got.h"
 #include "module/running_work.h"
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 
 /* ---- GTK --------------------------------------------------------------------------------- */
 
-typedef int emission_hook(void *hint, unsigned count, const void *values, void *data); /* GSignalEmissionHook */
+/* GSignalEmissionHook */
+typedef int emission_hook(void *hint, unsigned count, const void *values, void *data);
 
 /* Of libgobject-2.0 and libgdk-3 or libgtk-4; parts of their ABI. */
 static struct {
     size_t (*type_from_name)(const char *name);
     void *(*class_peek)(size_t type);
     unsigned (*signal_lookup)(const char *name, size_t type);
-    unsigned long (*add_hook)(unsigned signal, unsigned detail, emission_hook *hook, void *data, void *destroy);
+    unsigned long (*add_hook)(unsigned signal, unsigned detail, emission_hook *hook, void *data,
+                              void *destroy);
     void (*remove_hook)(unsigned signal, unsigned long hook);
     void *(*closure_ref)(void *closure);
     void (*closure_unref)(void *closure);
@@ -38,8 +40,8 @@ typedef struct {
 
 /* GdkEventType of GTK 3 (gdk/gdkevents.h), and of GTK 4. */
 static const char *const names_3[] = {
-    [4] = "ButtonPress", [5] = "ButtonPress", [6] = "ButtonPress",  [7] = "ButtonRelease", [8] = "KeyPress",
-    [9] = "KeyRelease",  [31] = "Scroll",     [37] = "TouchBegin",  [38] = "TouchUpdate",  [39] = "TouchEnd",
+    [4] = "ButtonPress", [5] = "ButtonPress", [6] = "ButtonPress", [7] = "ButtonRelease", [8] = "KeyPress",
+    [9] = "KeyRelease",  [31] = "Scroll",     [37] = "TouchBegin", [38] = "TouchUpdate",  [39] = "TouchEnd",
 };
 static const char *const names_4[] = {
     [2] = "ButtonPress", [3] = "ButtonRelease", [4] = "KeyPress",     [5] = "KeyRelease",
@@ -56,10 +58,10 @@ static const gtk_version versions[] = {
 };
 
 static const gtk_version *version; /* NULL: not asked for, or not there; under the GIL, looked at without */
-static PyObject *listener;         /* under the GIL; until glib_listen(None): GTK calls with no module at hand */
-static bool is_wanted;             /* atomic: the emission hook has not been laid yet, and shall be */
-static unsigned signal_number;     /* of the hook that is laid */
-static unsigned long hook_number;  /* 0: none is */
+static PyObject *listener;     /* under the GIL; until glib_listen(None): GTK calls with no module at hand */
+static bool is_wanted;         /* atomic: the emission hook has not been laid yet, and shall be */
+static unsigned signal_number; /* of the hook that is laid */
+static unsigned long hook_number; /* 0: none is */
 
 /* ---- events ------------------------------------------------------------------------------ */
 
@@ -77,14 +79,16 @@ static _Thread_local struct {
 PyObject *lc_glib_handler_of(const void *closure)
 {
     PyObject *handler;
-    memcpy(&handler, (const char *)closure + 32u, sizeof handler); /* a GClosure: a word of bits, and three pointers */
+    /* a GClosure: a word of bits, and three pointers */
+    memcpy(&handler, (const char *)closure + 32u, sizeof handler);
     return handler;
 }
 
 static void call(PyObject *arguments)
 {
     PyObject *function = Py_XNewRef(listener);
-    PyObject *result = function != NULL && arguments != NULL ? PyObject_CallObject(function, arguments) : NULL;
+    PyObject *result =
+        function != NULL && arguments != NULL ? PyObject_CallObject(function, arguments) : NULL;
     Py_XDECREF(function);
     Py_XDECREF(arguments);
     Py_XDECREF(result);
@@ -95,7 +99,8 @@ static void tell(uint64_t end_ns)
 {
     const PyGILState_STATE state = PyGILState_Ensure();
     const lc_raised before = lc_raised_take();
-    if (listener != NULL && lc_thread_lane_get("glib") == NULL) { /* of a loop that ran already when we came */
+    /* of a loop that ran already when we came */
+    if (listener != NULL && lc_thread_lane_get("glib") == NULL) {
         lc_raised_pass_on();
     }
     if (listener != NULL && own.front) {
@@ -103,9 +108,9 @@ static void tell(uint64_t end_ns)
     }
     if (listener != NULL && own.event != NULL) {
         PyObject *handler = own.closure != NULL ? lc_glib_handler_of(own.closure) : NULL;
-        call(Py_BuildValue("sKKKOO", own.name, (unsigned long long)own.stamp_ms, (unsigned long long)own.begin_ns,
-                           (unsigned long long)end_ns, handler != NULL ? own.signal : Py_None,
-                           handler != NULL ? handler : Py_None));
+        call(Py_BuildValue("sKKKOO", own.name, (unsigned long long)own.stamp_ms,
+                           (unsigned long long)own.begin_ns, (unsigned long long)end_ns,
+                           handler != NULL ? own.signal : Py_None, handler != NULL ? handler : Py_None));
     }
     lc_raised_put_back(before);
     PyGILState_Release(state);
@@ -177,8 +182,8 @@ static bool has_class(const gtk_version *of)
     return type != 0 && gtk.class_peek(type) != NULL;
 }
 
-/* As soon as there is a window: its class is made with it, and not by us. On GTK's own thread, which looks at its windows
- * then: the one that runs the default context. */
+/* As soon as there is a window: its class is made with it, and not by us. On GTK's own thread, which looks
+ * at its windows then: the one that runs the default context. */
 static void lay_hook(void)
 {
     const gtk_version *of = version;
@@ -199,15 +204,18 @@ static bool learn(const gtk_version *of)
 {
     void *gobject = dlopen("libgobject-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD); /* both stay open: they call us */
     void *gdk = dlopen(of->library, RTLD_LAZY | RTLD_NOLOAD);
-    return gobject != NULL && gdk != NULL && lc_symbol_find(gobject, "g_type_from_name", &gtk.type_from_name) &&
+    return gobject != NULL && gdk != NULL &&
+           lc_symbol_find(gobject, "g_type_from_name", &gtk.type_from_name) &&
            lc_symbol_find(gobject, "g_type_class_peek", &gtk.class_peek) &&
            lc_symbol_find(gobject, "g_signal_lookup", &gtk.signal_lookup) &&
            lc_symbol_find(gobject, "g_signal_add_emission_hook", &gtk.add_hook) &&
            lc_symbol_find(gobject, "g_signal_remove_emission_hook", &gtk.remove_hook) &&
-           lc_symbol_find(gobject, "g_closure_ref", &gtk.closure_ref) && lc_symbol_find(gobject, "g_closure_unref", &gtk.closure_unref) &&
+           lc_symbol_find(gobject, "g_closure_ref", &gtk.closure_ref) &&
+           lc_symbol_find(gobject, "g_closure_unref", &gtk.closure_unref) &&
            lc_symbol_find(gobject, "g_main_context_default", &gtk.default_context) &&
            lc_symbol_find(gobject, "g_main_context_is_owner", &gtk.is_owner) &&
-           lc_symbol_find(gdk, "gdk_event_get_event_type", &gtk.event_type) && lc_symbol_find(gdk, "gdk_event_get_time", &gtk.event_time);
+           lc_symbol_find(gdk, "gdk_event_get_event_type", &gtk.event_type) &&
+           lc_symbol_find(gdk, "gdk_event_get_time", &gtk.event_time);
 }
 
 static void stop(void)

@@ -1,12 +1,11 @@
-#include "probes/glib/signals.h"
+#include "probes/glib/glib.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#include "core/got/symbol.h"
-#include "probes/glib/input.h"
+#include "core/got/got.h"
 #include "probes/hooks/hook_set.h"
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 #include "probes/hooks/thread_memory.h"
 #include "module/running_work.h"
 
@@ -16,7 +15,8 @@ typedef void closure_notify(void *data, void *closure); /* GClosureNotify */
 static struct {
     const char *(*signal_name)(unsigned signal);
     int (*main_depth)(void); /* libglib-2.0's: how many dispatches of main contexts the thread is in */
-    void (*add_guards)(void *closure, void *before_data, closure_notify *before, void *after_data, closure_notify *after);
+    void (*add_guards)(void *closure, void *before_data, closure_notify *before, void *after_data,
+                       closure_notify *after);
 } gobject;
 
 /* In the first word of a GClosure (gclosure.h), which has room for one pair of guards. */
@@ -50,8 +50,8 @@ static handlers *get_handlers(void)
     return own_handlers;
 }
 
-/* In a loop: in one of its turns, or, where it ran already when loopcanary came, in what it dispatches. Not in a callback, whose
- * name counts. */
+/* Whether the thread runs a loop (it is in a turn, or in a dispatch of a loop that ran before loopcanary
+ * was installed) and no callback, whose name would count. */
 static bool may_begin(const lc_lane *lane)
 {
     return !lc_lane_in_callback(lane) && (lc_lane_in_turn(lane) || gobject.main_depth() > 0);
@@ -72,8 +72,8 @@ static void before_handler(void *name, void *closure)
     if (own->is_begun[level]) {
         lc_running *running = &own->running[level];
         *running = (lc_running){.note = {.callable = (uint64_t)(uintptr_t)lc_inside_partials(handler),
-                                         .widget = (uint64_t)(uintptr_t)name,
-                                         .way = LC_WAY_COMMAND}};
+                                         .signal = (uint64_t)(uintptr_t)name,
+                                         .way = LC_WAY_HANDLER}};
         lc_running_begin_bare(running, lane);
     }
     lc_storing_end();
@@ -92,7 +92,8 @@ static void after_handler(void *Py_UNUSED(name), void *Py_UNUSED(closure))
 
 /* ---- the hook ---------------------------------------------------------------------------- */
 
-static PyObject *names; /* of signals, by their numbers; under the GIL. Kept for ever: a lane may have the address of one */
+/* of signals, by their numbers; under the GIL. Kept for ever: a lane may have the address of one */
+static PyObject *names;
 
 /* Borrowed; NULL without an exception: it cannot be had. */
 static PyObject *name_of(unsigned signal)
@@ -126,25 +127,31 @@ static void guard(unsigned signal, void *closure)
     }
 }
 
-typedef unsigned long (*connect_function)(void *instance, unsigned signal, unsigned detail, void *closure, int after);
+typedef unsigned long (*connect_function)(void *instance, unsigned signal, unsigned detail, void *closure,
+                                          int after);
 
 static connect_function connect_next[LC_HOOK_WAYS];
 static bool is_hooked; /* under the GIL */
 
-#define CONNECT(way)                                                                                              \
-    static unsigned long hooked_connect_##way(void *instance, unsigned signal, unsigned detail, void *closure,    \
-                                              int after)                                                          \
-    {                                                                                                             \
-        if (is_hooked) {                                                                                          \
-            guard(signal, closure);                                                                               \
-        }                                                                                                         \
-        return connect_next[way](instance, signal, detail, closure, after);                                       \
+#define CONNECT(way)                                                                                         \
+    static unsigned long hooked_connect_##way(void *instance, unsigned signal, unsigned detail,              \
+                                              void *closure, int after)                                      \
+    {                                                                                                        \
+        if (is_hooked) {                                                                                     \
+            guard(signal, closure);                                                                          \
+        }                                                                                                    \
+        return connect_next[way](instance, signal, detail, closure, after);                                  \
     }
 
-CONNECT(0) CONNECT(1) CONNECT(2) CONNECT(3)
+CONNECT(0)
+CONNECT(1)
+CONNECT(2)
+CONNECT(3)
 
 static lc_hooked_function connect_functions[] = {
-    {"g_signal_connect_closure_by_id", NULL, (void **)connect_next,
+    {"g_signal_connect_closure_by_id",
+     NULL,
+     (void **)connect_next,
      {LC_HOOK_CODE(hooked_connect_0), LC_HOOK_CODE(hooked_connect_1), LC_HOOK_CODE(hooked_connect_2),
       LC_HOOK_CODE(hooked_connect_3)}}};
 static lc_hook_set connects = {.functions = connect_functions};
@@ -152,7 +159,8 @@ static lc_hook_set connects = {.functions = connect_functions};
 static bool learn(void)
 {
     static bool has_key;
-    /* Stays open: closures call back. Of a loaded object dlsym looks into what that is linked to as well: libglib-2.0. */
+    /* Stays open: closures call back. Of a loaded object dlsym looks into what that is linked to as well:
+     * libglib-2.0. */
     void *object = dlopen("libgobject-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (object == NULL) {
         return false;

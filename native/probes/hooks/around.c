@@ -2,7 +2,7 @@
 
 #include "probes/hooks/loop_hooks.h"
 #include "probes/hooks/patched_function.h"
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 
 #define NAMES_MAX 1024
 
@@ -54,7 +54,8 @@ static PyObject *known_name(PyObject *names, PyTypeObject *type, PyTypeObject *i
     return of_type == NULL ? NULL : PyDict_GetItemWithError(of_type, (PyObject *)inner);
 }
 
-/* Asks for the name and keeps it; None where there is none. A new reference, or NULL with an exception that is the program's. */
+/* Asks for the name and keeps it; None where there is none. A new reference, or NULL with an exception
+ * that is the program's. */
 static PyObject *new_name(PyObject *parts, PyTypeObject *type, PyTypeObject *inner)
 {
     PyObject *names = PyTuple_GET_ITEM(parts, NAMES);
@@ -98,7 +99,8 @@ static PyObject *call_work(lc_patched *patch, PyObject *const *args, size_t coun
         return lc_patched_call_original(patch, args, count, names);
     }
     PyObject *work = name_of(parts, args[1]);
-    const bool begun = work != NULL && lc_work_begin(lc_loop_hooks_kind(PyTuple_GET_ITEM(parts, HOOKS)), work);
+    const bool begun =
+        work != NULL && lc_work_begin(lc_loop_hooks_kind(PyTuple_GET_ITEM(parts, HOOKS)), work);
     Py_XDECREF(work); /* which is kept until it ends */
     if (!begun) {
         return NULL;

@@ -1,9 +1,9 @@
 #include "probes/hooks/hook_set.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* lc_got_choose: the hook that leads to `original`. Where all ways are taken by others the entry stays as it is. */
+/* lc_got_choose: the hook that leads to `original`. Where all ways are taken by others the entry stays as
+ * it is. */
 static void *hook_for(void *function, void *original)
 {
     lc_hooked_function *f = function;
@@ -30,6 +30,8 @@ static void forget_what_is_gone(lc_hooked_object *object)
         if (lc_got_is_in_place(&object->patches[i])) {
             object->patches[kept] = object->patches[i];
             object->functions[kept++] = object->functions[i];
+        } else {
+            (void)lc_got_restore(&object->patches[i]); /* notes what has become of it */
         }
     }
     object->count = kept;
@@ -55,7 +57,7 @@ static bool is_free(lc_hooked_object *object)
     return object->uses == 0;
 }
 
-static lc_hooked_object *row_of(lc_hook_set *set, const void *base, const char *path)
+static lc_hooked_object *row_of(lc_hook_set *set, const void *base)
 {
     lc_hooked_object *fresh = NULL;
     for (size_t i = 0; i < LC_HOOK_OBJECTS; i++) {
@@ -69,20 +71,19 @@ static lc_hooked_object *row_of(lc_hook_set *set, const void *base, const char *
     }
     if (fresh != NULL) {
         *fresh = (lc_hooked_object){.base = base};
-        snprintf(fresh->path, sizeof fresh->path, "%s", path);
     }
     return fresh;
 }
 
 const lc_hooked_object *lc_hook_set_add(lc_hook_set *set, lc_got_object where, uint8_t functions)
 {
-    char path[LC_HOOK_PATH];
     const void *base = NULL;
-    lc_hooked_object *object = lc_got_find(where, &base, path, sizeof path) ? row_of(set, base, path) : NULL;
+    lc_hooked_object *object = lc_got_find(where, &base) ? row_of(set, base) : NULL;
     if (object == NULL) {
         return NULL;
     }
-    /* An object that has been unloaded and loaded again has its entries back, or other code has put them back. */
+    /* An object that has been unloaded and loaded again has its entries back, or other code has put them
+     * back. */
     forget_what_is_gone(object);
     for (uint8_t function = 0; function < functions; function++) {
         hook_function(set, object, where, function);
@@ -102,9 +103,8 @@ static void unhook_object(lc_hooked_object *object)
 
 void lc_hook_set_remove(lc_hook_set *set, lc_got_object where)
 {
-    char path[LC_HOOK_PATH];
     const void *base = NULL;
-    if (!lc_got_find(where, &base, path, sizeof path)) {
+    if (!lc_got_find(where, &base)) {
         return;
     }
     for (size_t i = 0; i < LC_HOOK_OBJECTS; i++) {
@@ -127,22 +127,12 @@ bool lc_hook_where(PyObject *where, lc_got_object *out)
     return !PyErr_Occurred();
 }
 
-static bool add_function(PyObject *list, const lc_hook_set *set, const lc_hooked_object *object, size_t i,
-                         bool with_path)
+static bool add_name(PyObject *list, const char *name)
 {
-    const char *name = set->functions[object->functions[i]].name;
-    PyObject *row = with_path ? Py_BuildValue("(Ns)", PyUnicode_DecodeFSDefault(object->path), name)
-                              : PyUnicode_FromString(name);
+    PyObject *row = PyUnicode_FromString(name);
     const bool added = row != NULL && (PySequence_Contains(list, row) == 1 || PyList_Append(list, row) == 0);
     Py_XDECREF(row);
-    return added && !PyErr_Occurred();
-}
-
-static PyObject *to_tuple(PyObject *list, bool complete)
-{
-    PyObject *tuple = complete && list != NULL ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
-    return tuple;
+    return added;
 }
 
 PyObject *lc_hook_set_hook(lc_hook_set *set, PyObject *where, uint8_t functions)
@@ -155,9 +145,11 @@ PyObject *lc_hook_set_hook(lc_hook_set *set, PyObject *where, uint8_t functions)
     PyObject *list = PyList_New(0);
     bool complete = list != NULL;
     for (size_t i = 0; object != NULL && i < object->count && complete; i++) {
-        complete = add_function(list, set, object, i, false);
+        complete = add_name(list, set->functions[object->functions[i]].name);
     }
-    return to_tuple(list, complete);
+    PyObject *tuple = complete ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
 }
 
 PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where)
@@ -168,17 +160,4 @@ PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where)
     }
     lc_hook_set_remove(set, asked);
     Py_RETURN_NONE;
-}
-
-PyObject *lc_hook_set_all(const lc_hook_set *set)
-{
-    PyObject *list = PyList_New(0);
-    bool complete = list != NULL;
-    for (size_t i = 0; i < LC_HOOK_OBJECTS && complete; i++) {
-        const lc_hooked_object *object = &set->objects[i];
-        for (size_t j = 0; object->uses > 0 && j < object->count && complete; j++) {
-            complete = !lc_got_is_in_place(&object->patches[j]) || add_function(list, set, object, j, true);
-        }
-    }
-    return to_tuple(list, complete);
 }

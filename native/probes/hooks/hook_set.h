@@ -1,8 +1,9 @@
-/* A set of functions whose entries are replaced in the objects that are asked for (native/core/got/got.h), each by a hook of
- * ours that calls what was there.
+/* A set of functions whose entries are replaced in the objects that are asked for (native/core/got/got.h),
+ * each by a hook of ours that calls what was there.
  *
- * What was there need not be the same in all objects, since others patch too. So each function has several hooks, one for each
- * address that was found in an entry. What a hook calls never changes again: threads may be inside it.
+ * What was there need not be the same in all objects, since others patch too. So each function has several
+ * hooks, one for each address that was found in an entry. What a hook calls never changes again: threads may
+ * be inside it.
  *
  * All functions hold the GIL.
  */
@@ -19,7 +20,6 @@
 #define LC_HOOK_WAYS 4u
 #define LC_HOOK_OBJECTS 16u
 #define LC_HOOK_PATCHES 16u
-#define LC_HOOK_PATH 512u
 
 typedef struct {
     const char *name;
@@ -31,7 +31,6 @@ typedef struct {
 typedef struct {
     unsigned uses; /* 0: the row is free */
     const void *base;
-    char path[LC_HOOK_PATH];
     lc_got_patch patches[LC_HOOK_PATCHES];
     uint8_t functions[LC_HOOK_PATCHES]; /* of the patches: which function each is of */
     size_t count;
@@ -43,26 +42,32 @@ typedef struct {
 } lc_hook_set;
 
 /* A macro that defines one hook of a function, HOOK(way, ...), for each way. */
-#define LC_HOOK_EACH_WAY(HOOK, ...) HOOK(0, __VA_ARGS__) HOOK(1, __VA_ARGS__) HOOK(2, __VA_ARGS__) HOOK(3, __VA_ARGS__)
+#define LC_HOOK_EACH_WAY(HOOK, ...)                                                                          \
+    HOOK(0, __VA_ARGS__) HOOK(1, __VA_ARGS__) HOOK(2, __VA_ARGS__) HOOK(3, __VA_ARGS__)
 
 #define LC_HOOK_CODE(function) ((void *)(uintptr_t)(function))
-#define LC_HOOK_ROW(name)                                                                                         \
-    {#name, LC_HOOK_CODE(name), (void **)name##_next,                                                             \
-     {LC_HOOK_CODE(hooked_##name##_0), LC_HOOK_CODE(hooked_##name##_1), LC_HOOK_CODE(hooked_##name##_2),          \
-      LC_HOOK_CODE(hooked_##name##_3)}}
+#define LC_HOOK_ROW(name) LC_HOOK_ROW_LATE(name, LC_HOOK_CODE(name))
+/* The same of a function that is found later, or not at all. */
+#define LC_HOOK_ROW_LATE(name, fallback)                                                                     \
+    {                                                                                                        \
+        #name, fallback, (void **)name##_next,                                                               \
+        {                                                                                                    \
+            LC_HOOK_CODE(hooked_##name##_0), LC_HOOK_CODE(hooked_##name##_1),                                \
+                LC_HOOK_CODE(hooked_##name##_2), LC_HOOK_CODE(hooked_##name##_3)                             \
+        }                                                                                                    \
+    }
 
-/* Hooks the first `functions` of the set in the object; NULL: none could be. Counts: as many removals undo it. */
+/* Hooks the first `functions` of the set in the object; NULL: none could be. Counts: as many removals undo
+ * it. */
 const lc_hooked_object *lc_hook_set_add(lc_hook_set *set, lc_got_object where, uint8_t functions);
 void lc_hook_set_remove(lc_hook_set *set, lc_got_object where);
 
-/* Calls of Python, with `where` as lc_hook_where takes it: hook -> (name, ...), unhook -> None; ((path, name), ...): what goes
- * through the set's hooks at this moment. */
+/* Calls of Python, with `where` as lc_hook_where takes it: hook -> (name, ...), unhook -> None. */
 PyObject *lc_hook_set_hook(lc_hook_set *set, PyObject *where, uint8_t functions);
 PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where);
-PyObject *lc_hook_set_all(const lc_hook_set *set);
 
-/* The object that Python means: an address in it (int), or its path or soname (str), which is the argument's own text.
- * False with an exception set: neither. */
+/* The object that Python means: an address in it (int), or its path or soname (str), which is the
+ * argument's own text. False with an exception set: neither. */
 bool lc_hook_where(PyObject *where, lc_got_object *out);
 
 #endif

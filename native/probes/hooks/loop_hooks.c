@@ -2,7 +2,7 @@
 
 #include "cpython/names/work.h"
 #include "probes/hooks/around.h"
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 #include "probes/hooks/stand_in.h"
 #include "probes/hooks/thread_memory.h"
 
@@ -22,12 +22,17 @@ typedef struct {
     PyObject *work; /* kept: the watchdog reads its name */
 } begun_work;
 
+typedef struct {
+    lc_loop_run run;
+    uint32_t in_work; /* the depth of the work that it interrupts; 0: none */
+} begun_run;
+
 /* What a thread has begun, innermost last; deeper ones are counted, and not bracketed. */
 typedef struct {
     uint32_t run_depth;
     uint32_t work_depth;
     uint32_t outside; /* so many works were begun before the innermost lc_works_enter */
-    lc_loop_run runs[NESTED_RUNS_MAX];
+    begun_run runs[NESTED_RUNS_MAX];
     begun_work works[NESTED_WORKS_MAX];
 } begun;
 
@@ -52,6 +57,33 @@ static begun *get_begun(void)
 /* What is raised is the program's own, which came up meanwhile. */
 static PyObject *none_unless_raised(void) { return PyErr_Occurred() ? NULL : Py_NewRef(Py_None); }
 
+/* The innermost work, where it is the callback that is judged. */
+static uint32_t open_work(const begun *own)
+{
+    if (own->work_depth == 0 || own->work_depth > NESTED_WORKS_MAX) {
+        return 0;
+    }
+    const lc_bracket *bracket = &own->works[own->work_depth - 1u].bracket;
+    const bool is_open = bracket->lane != NULL && LC_AGENT_RUNS(bracket->generation) &&
+                         lc_lane_in_callback(bracket->lane) &&
+                         LC_LOAD(bracket->lane->epoch) == bracket->epoch;
+    return is_open ? own->work_depth : 0;
+}
+
+/* The rest of a work that a loop has interrupted is judged by itself, under the same name. */
+static void go_on(begun *own, uint32_t depth)
+{
+    if (depth == 0 || depth != own->work_depth) {
+        return;
+    }
+    begun_work *work = &own->works[depth - 1u];
+    lc_lane *lane = work->bracket.lane;
+    if (LC_AGENT_RUNS(work->bracket.generation) && lc_lane_in_turn(lane) && !lc_lane_in_callback(lane)) {
+        lc_callback_begin(lane, (uint64_t)(uintptr_t)work->work, 0);
+        work->bracket.epoch = LC_LOAD(lane->epoch);
+    }
+}
+
 static PyObject *run_begin(PyObject *self, PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
 {
     loop_hooks *hooks = (loop_hooks *)self;
@@ -59,19 +91,26 @@ static PyObject *run_begin(PyObject *self, PyObject *const *Py_UNUSED(unused), P
         return NULL;
     }
     begun *own = get_begun();
+    bool in_turn = false;
     if (own != NULL && own->run_depth++ < NESTED_RUNS_MAX) {
-        own->runs[own->run_depth - 1u] = lc_loop_run_begin(hooks->kind_text);
+        const uint32_t in_work = open_work(own);
+        const lc_loop_run run = lc_loop_run_begin(hooks->kind_text);
+        own->runs[own->run_depth - 1u] = (begun_run){run, in_work};
+        in_turn = run.was_in_turn;
     }
-    return none_unless_raised();
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(in_turn);
 }
 
-static PyObject *run_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
+static PyObject *run_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused),
+                         Py_ssize_t Py_UNUSED(count))
 {
     begun *own = own_begun;
     if (own == NULL || own->run_depth == 0) {
         lc_loop_run_end((lc_loop_run){0}); /* it began before the engine did */
     } else if (--own->run_depth < NESTED_RUNS_MAX) {
-        lc_loop_run_end(own->runs[own->run_depth]);
+        const begun_run ended = own->runs[own->run_depth];
+        lc_loop_run_end(ended.run);
+        go_on(own, ended.in_work);
     }
     Py_RETURN_NONE;
 }
@@ -82,10 +121,18 @@ static PyObject *wait_begin(PyObject *self, PyObject *const *Py_UNUSED(unused), 
     return none_unless_raised();
 }
 
-static PyObject *wait_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
+static PyObject *wait_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused),
+                          Py_ssize_t Py_UNUSED(count))
 {
     lc_loop_wait_end();
     Py_RETURN_NONE;
+}
+
+static PyObject *in_turn(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused),
+                         Py_ssize_t Py_UNUSED(count))
+{
+    const lc_lane *lane = lc_thread_lane_peek();
+    return PyBool_FromLong(lane != NULL && lc_lane_in_turn(lane));
 }
 
 /* ---- callbacks --------------------------------------------------------------------------- */
@@ -117,7 +164,8 @@ void lc_work_end(void)
     }
     const begun_work ended = own->works[own->work_depth];
     own->works[own->work_depth] = (begun_work){0};
-    if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0) &&
+    if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket),
+                         0) &&
         LC_LOAD(ended.bracket.lane->epoch) == ended.bracket.epoch) {
         lc_bracket_end_tallied(ended.bracket, lc_work_kind_of(&lc_the_agent.source, ended.work), 0);
     } else {
@@ -163,13 +211,15 @@ static PyObject *work_begin(PyObject *self, PyObject *const *args, Py_ssize_t co
     Py_RETURN_NONE;
 }
 
-static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
+static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused),
+                          Py_ssize_t Py_UNUSED(count))
 {
     lc_work_end();
     Py_RETURN_NONE;
 }
 
-static PyObject *works_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
+static PyObject *works_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused),
+                           Py_ssize_t Py_UNUSED(count))
 {
     lc_works_end();
     Py_RETURN_NONE;
@@ -197,16 +247,20 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
 #define HOOK(name, text) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text}
 
 static PyMethodDef methods[] = {
-    HOOK(run_begin, "run_begin(*ignored): the loop begins to run on this thread."),
+    HOOK(run_begin, "run_begin(*ignored) -> bool: the loop begins to run on this thread; True: in a turn of "
+                    "another one."),
     HOOK(run_end, "run_end(*ignored): the loop runs no more."),
     HOOK(wait_begin, "wait_begin(*ignored): the loop is about to wait."),
     HOOK(wait_end, "wait_end(*ignored): the loop's wait is over."),
+    HOOK(in_turn, "in_turn(*ignored) -> bool: the calling thread is in a turn of a loop."),
     HOOK(work_begin, "work_begin(work, *ignored): a callback begins; `work` names it."),
     HOOK(work_end, "work_end(*ignored): the callback ends."),
-    HOOK(works_end, "works_end(*ignored): all end that were begun in the innermost function of around_works."),
+    HOOK(works_end,
+         "works_end(*ignored): all end that were begun in the innermost function of around_works."),
     {"around_wait", lc_around_wait, METH_O, "around_wait(function): see probes/hooks/around.h."},
     {"around_works", lc_around_works, METH_O, "around_works(function): see probes/hooks/around.h."},
-    {"around_work", lc_around_work, METH_VARARGS, "around_work(function, attribute, name_of): see probes/hooks/around.h."},
+    {"around_work", lc_around_work, METH_VARARGS,
+     "around_work(function, attribute, name_of): see probes/hooks/around.h."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -216,7 +270,8 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "LoopHooks(kind, loop_seen=None)\n--\n\nBrackets for a loop that has hooks; see loop_hooks.h."},
+    {Py_tp_doc,
+     "LoopHooks(kind, loop_seen=None)\n--\n\nBrackets for a loop that has hooks; see loop_hooks.h."},
     {Py_tp_new, make},
     {Py_tp_methods, methods},
     {Py_tp_members, members},

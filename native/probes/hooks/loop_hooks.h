@@ -1,22 +1,25 @@
 /* Brackets for loops that tell by hooks of their own what they do: LoopHooks(kind) in Python.
  *
- *     run_begin()        the loop begins to run on this thread: its lane, and the first turn
+ *     run_begin()        the loop begins to run on this thread: its lane, and the first turn. True: in a turn
+ *                        of a loop around it
  *     wait_begin()       the loop is about to wait: the turn is over
  *     wait_end()         the wait is over: the next turn
+ *     in_turn()          whether the thread is in a turn, of any loop
  *     work_begin(work)   a callback; `work` names it: a str, or what native/cpython/names/work.c can name
  *     work_end()
  *     works_end()        all that were begun in the innermost function of around_works (around.h)
  *     run_end()          the loop runs no more
  *
- * All under the GIL, on the loop's thread. Further arguments are ignored, so that a hook may be handed to a loop as it is.
- * Whatever is not begun is not ended either: hooks may come and go in the middle of a loop's life. Loops nest: where one
- * runs or waits inside a callback, the callback is judged up to then (lc_bracket_interrupt).
+ * All under the GIL, on the loop's thread. Further arguments are ignored, so that a hook may be handed to a
+ * loop as it is. Whatever is not begun is not ended either: hooks may come and go in the middle of a loop's
+ * life. Loops nest: where one runs or waits inside a callback, the callback is judged up to then
+ * (lc_bracket_interrupt), and when the run is over, from then on.
  */
 #ifndef LOOPCANARY_LOOP_HOOKS_H
 #define LOOPCANARY_LOOP_HOOKS_H
 
 #include "core/start/start.h"
-#include "probes/hooks/bracket.h"
+#include "module/bracket.h"
 #include "probes/hooks/wait_hook.h"
 
 /* Adds the type LoopHooks to the module; negative with an exception set where that fails. */
@@ -25,13 +28,13 @@ int lc_loop_hooks_add(PyObject *module);
 /* Of a LoopHooks; its own. */
 const char *lc_loop_hooks_kind(PyObject *hooks);
 
-/* work_begin (false with an exception set: the program's own came up meanwhile) and work_end, which calls no Python but for letting
- * go of the work. */
+/* work_begin (false with an exception set: the program's own came up meanwhile) and work_end, which calls
+ * no Python but for letting go of the work. */
 bool lc_work_begin(const char *kind, PyObject *work);
 void lc_work_end(void);
 
-/* Between enter and leave, to which goes what enter answered, lc_works_end ends what was begun there; so does leave. An exception
- * that is set stays set. */
+/* Between enter and leave, to which goes what enter answered, lc_works_end ends what was begun there; so
+ * does leave. An exception that is set stays set. */
 uint32_t lc_works_enter(void);
 void lc_works_end(void);
 void lc_works_leave(uint32_t outer);
@@ -71,7 +74,8 @@ static inline void lc_loop_run_end(lc_loop_run run)
     }
 }
 
-/* A loop that ran before the engine did gets its lane here: a thread may have none, with an exception as above. */
+/* A loop that ran before the engine did gets its lane here: a thread may have none, with an exception as
+ * above. */
 static inline void lc_loop_wait_begin(const char *kind)
 {
     lc_lane *lane = lc_thread_lane_get(kind);

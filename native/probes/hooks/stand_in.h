@@ -1,7 +1,7 @@
 /* What types of ours have in common whose objects take the place of a library's.
  *
- * Such an object begins with an lc_stand_in; the references that it owns follow. It keeps the first one to its end, because it
- * may still be called. The others go when the garbage collector breaks a cycle.
+ * Such an object begins with an lc_stand_in; the references that it owns follow. It keeps the first one to
+ * its end, because it may still be called. The others go when the garbage collector breaks a cycle.
  */
 #ifndef LOOPCANARY_STAND_IN_H
 #define LOOPCANARY_STAND_IN_H
@@ -22,11 +22,14 @@ int lc_stand_in_traverse(PyObject *self, visitproc visit, void *arg);
 int lc_stand_in_clear(PyObject *self);
 void lc_stand_in_dealloc(PyObject *self);
 
-#define LC_STAND_IN_SLOTS                                                                                              \
-    {Py_tp_traverse, lc_stand_in_traverse}, {Py_tp_clear, lc_stand_in_clear}, {Py_tp_dealloc, lc_stand_in_dealloc}
+#define LC_STAND_IN_SLOTS                                                                                    \
+    {Py_tp_traverse, lc_stand_in_traverse}, {Py_tp_clear, lc_stand_in_clear},                                \
+    {                                                                                                        \
+        Py_tp_dealloc, lc_stand_in_dealloc                                                                   \
+    }
 #define LC_STAND_IN_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE)
 /* Among the members of those that are called. */
-#define LC_STAND_IN_VECTORCALL                                                                                         \
+#define LC_STAND_IN_VECTORCALL                                                                               \
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(lc_stand_in, vectorcall), READONLY, NULL}
 
 /* A new object of the type, whose references are all NULL. NULL with an exception. */
@@ -35,7 +38,8 @@ void *lc_stand_in_new(PyTypeObject *type, vectorcallfunc vectorcall, Py_ssize_t 
 /* None and NULL are the same. */
 static inline PyObject *lc_or_null(PyObject *object) { return object == Py_None ? NULL : Py_XNewRef(object); }
 
-/* Adds the type to the module, under its name without the module's. Borrowed: the module keeps it. NULL with an exception. */
+/* Adds the type to the module, under its name without the module's. Borrowed: the module keeps it. NULL
+ * with an exception. */
 PyTypeObject *lc_stand_in_add(PyObject *module, PyType_Spec *spec);
 
 #endif

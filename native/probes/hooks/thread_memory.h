@@ -1,5 +1,5 @@
-/* Memory of one thread on the heap, freed with its thread: thread-local memory of a library that reaches it directly, as this
- * one does (thread_lane.h), is scarce. */
+/* Memory of one thread on the heap, freed with its thread: thread-local memory of a library that reaches
+ * it directly, as this one does (thread_lane.h), is scarce. */
 #ifndef LOOPCANARY_THREAD_MEMORY_H
 #define LOOPCANARY_THREAD_MEMORY_H
 

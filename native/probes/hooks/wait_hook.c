@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <time.h>
 
 #include "core/start/start.h"
 #include "module/agent.h"
@@ -17,7 +18,8 @@ static _Thread_local uint32_t own_looks __attribute__((tls_model("initial-exec")
 static lc_lane *begin_storing(void) { return lc_storing_begin(own_wait.generation) ? own_wait.lane : NULL; }
 
 /* Whether the wait is the loop's. If so, this thread counts as storing until the wait is over. After
- * a signal Python's handlers run and the wait is begun again within one select: each time is a turn of its own. */
+ * a signal Python's handlers run and the wait is begun again within one select: each time is a turn of its
+ * own. */
 static inline bool wait_begins(bool is_look)
 {
     if (own_wait.lane == NULL) {
@@ -55,7 +57,8 @@ static inline void wait_is_left(const bool *is_the_loop_s)
     }
 }
 
-/* Loops that tell by themselves wait for themselves, also inside a callback: it is judged up to here (bracket.h). */
+/* Loops that tell by themselves wait for themselves, also inside a callback: it is judged up to here
+ * (bracket.h). */
 void lc_wait_told_begin(void)
 {
     if (own_wait.lane == NULL) {
@@ -88,26 +91,30 @@ void lc_wait_told_end(void)
 
 /* ---- the hooks --------------------------------------------------------------------------- */
 
-#define WAIT_FUNCTION(name, parameters, arguments, look)                                                          \
-    typedef int(*name##_function) parameters;                                                                     \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                                     \
+#define WAIT_FUNCTION(name, parameters, arguments, look)                                                     \
+    typedef int(*name##_function) parameters;                                                                \
+    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
     LC_HOOK_EACH_WAY(WAIT_HOOK, name, parameters, arguments, look)
 
-#define WAIT_HOOK(way, name, parameters, arguments, look)                                                         \
-    static int hooked_##name##_##way parameters                                                                   \
-    {                                                                                                             \
-        const bool is_the_loop_s __attribute__((cleanup(wait_is_left))) = wait_begins(look);                      \
-        const int result = name##_next[way] arguments;                                                            \
-        wait_ends(is_the_loop_s);                                                                                 \
-        return result;                                                                                            \
+#define WAIT_HOOK(way, name, parameters, arguments, look)                                                    \
+    static int hooked_##name##_##way parameters                                                              \
+    {                                                                                                        \
+        const bool is_the_loop_s __attribute__((cleanup(wait_is_left))) = wait_begins(look);                 \
+        const int result = name##_next[way] arguments;                                                       \
+        wait_ends(is_the_loop_s);                                                                            \
+        return result;                                                                                       \
     }
 
-WAIT_FUNCTION(epoll_wait, (int fd, struct epoll_event *events, int room, int timeout), (fd, events, room, timeout), timeout == 0)
-WAIT_FUNCTION(epoll_pwait, (int fd, struct epoll_event *events, int room, int timeout, const sigset_t *signals),
+WAIT_FUNCTION(epoll_wait, (int fd, struct epoll_event *events, int room, int timeout),
+              (fd, events, room, timeout), timeout == 0)
+WAIT_FUNCTION(epoll_pwait,
+              (int fd, struct epoll_event *events, int room, int timeout, const sigset_t *signals),
               (fd, events, room, timeout, signals), timeout == 0)
-WAIT_FUNCTION(poll, (struct pollfd *descriptors, nfds_t count, int timeout), (descriptors, count, timeout), timeout == 0)
+WAIT_FUNCTION(poll, (struct pollfd * descriptors, nfds_t count, int timeout), (descriptors, count, timeout),
+              timeout == 0)
 WAIT_FUNCTION(ppoll,
-              (struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *signals),
+              (struct pollfd * descriptors, nfds_t count, const struct timespec *timeout,
+               const sigset_t *signals),
               (descriptors, count, timeout, signals),
               timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
 WAIT_FUNCTION(select, (int count, fd_set *in, fd_set *out, fd_set *urgent, struct timeval *timeout),
@@ -119,12 +126,21 @@ WAIT_FUNCTION(pselect,
               (count, in, out, urgent, timeout, signals),
               timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
 
-enum { EPOLL_WAIT, WAIT_FUNCTIONS = 6 };
+WAIT_FUNCTION(nanosleep, (const struct timespec *time, struct timespec *left), (time, left), false)
+WAIT_FUNCTION(clock_nanosleep,
+              (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),
+              (clock, flags, time, left), false)
+
+enum { EPOLL_WAIT, WAIT_FUNCTIONS = 6, SLEEP_FUNCTIONS = 2 };
 
 static lc_hooked_function wait_functions[WAIT_FUNCTIONS] = {LC_HOOK_ROW(epoll_wait), LC_HOOK_ROW(epoll_pwait),
                                                             LC_HOOK_ROW(poll),       LC_HOOK_ROW(ppoll),
                                                             LC_HOOK_ROW(select),     LC_HOOK_ROW(pselect)};
-static lc_hook_set waits = {.functions = wait_functions}; /* under the GIL */
+static lc_hook_set waits = {.functions = wait_functions}; /* under the GIL, as the next */
+
+static lc_hooked_function sleep_functions[SLEEP_FUNCTIONS] = {LC_HOOK_ROW(nanosleep),
+                                                              LC_HOOK_ROW(clock_nanosleep)};
+static lc_hook_set sleeps = {.functions = sleep_functions};
 
 /* ---- the calls of Python ----------------------------------------------------------------- */
 
@@ -138,9 +154,14 @@ PyObject *lc_unhook_waits(PyObject *Py_UNUSED(module), PyObject *where)
     return lc_hook_set_unhook(&waits, where);
 }
 
-PyObject *lc_hooked_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+PyObject *lc_hook_sleeps(PyObject *Py_UNUSED(module), PyObject *where)
 {
-    return lc_hook_set_all(&waits);
+    return lc_hook_set_hook(&sleeps, where, SLEEP_FUNCTIONS);
+}
+
+PyObject *lc_unhook_sleeps(PyObject *Py_UNUSED(module), PyObject *where)
+{
+    return lc_hook_set_unhook(&sleeps, where);
 }
 
 static const void *select_code; /* in the object whose epoll_wait is hooked for asyncio; NULL: none's is */
@@ -151,7 +172,8 @@ PyObject *lc_hook_epoll_wait(PyObject *Py_UNUSED(module), PyObject *poll_method)
         Py_RETURN_FALSE;
     }
     const void *code = LC_HOOK_CODE(((PyMethodDescrObject *)poll_method)->d_method->ml_meth);
-    if (select_code == NULL && lc_hook_set_add(&waits, (lc_got_object){.address = code}, EPOLL_WAIT + 1) != NULL) {
+    if (select_code == NULL &&
+        lc_hook_set_add(&waits, (lc_got_object){.address = code}, EPOLL_WAIT + 1) != NULL) {
         select_code = code;
     }
     return PyBool_FromLong(select_code != NULL);

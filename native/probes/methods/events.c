@@ -1,9 +1,10 @@
-/* What calls and returns come in by, and what code objects have of us. */
+/* Callbacks for calls and returns, and what is kept in code objects for them. */
 #include <unistd.h>
 
 #include "core/methods/calls.h"
 #include "module/agent.h"
-#include "probes/hooks/raised.h"
+#include "module/thread_lane.h"
+#include "cpython/objects/raised.h"
 #include "probes/hooks/stand_in.h"
 #include "probes/methods/tracer_state.h"
 
@@ -11,8 +12,8 @@
 #define PyUnstable_Code_SetExtra _PyCode_SetExtra
 #endif
 
-/* What co_extra points to (_PyCodeObjectExtra in Objects/codeobject.c, the same from 3.6 to 3.15): PyUnstable_Code_GetExtra is a
- * third of what an event costs us. `choose` compares the two. */
+/* What co_extra points to (_PyCodeObjectExtra in Objects/codeobject.c, the same from 3.6 to 3.15):
+ * PyUnstable_Code_GetExtra is a third of what an event costs us. `choose` compares the two. */
 typedef struct {
     Py_ssize_t size;
     void *values[];
@@ -21,7 +22,9 @@ typedef struct {
 static inline uintptr_t extra_of(PyObject *code)
 {
     const code_extras *extras = ((PyCodeObject *)code)->co_extra;
-    return extras != NULL && lc_the_tracer.extra < extras->size ? (uintptr_t)extras->values[lc_the_tracer.extra] : 0;
+    return extras != NULL && lc_the_tracer.extra < extras->size
+               ? (uintptr_t)extras->values[lc_the_tracer.extra]
+               : 0;
 }
 
 static uintptr_t of_code(PyObject *code)
@@ -30,7 +33,43 @@ static uintptr_t of_code(PyObject *code)
     return extra >> LC_CODE_STAMP_SHIFT == lc_the_tracer.generation ? extra : LC_CODE_UNKNOWN;
 }
 
-static inline uint32_t number_in(uintptr_t extra) { return (uint32_t)(extra >> LC_CODE_WHAT_BITS) & LC_CALLS_ID_MAX; }
+static inline uint32_t number_in(uintptr_t extra)
+{
+    return (uint32_t)(extra >> LC_CODE_WHAT_BITS) & LC_CALLS_ID_MAX;
+}
+
+/* ---- slow calls --------------------------------------------------------------------------------------
+ *
+ * Calls that took too long outside of what loops and watches judge: noted when they end, and told at once.
+ *
+ * What a turn is in, its stall judges. A call around turns, as a program's main() is around its loop, took no
+ * longer than the loop did.
+ */
+
+static bool is_judged_otherwise(const lc_calls *calls)
+{
+    const lc_lane *lane = lc_thread_lane_peek();
+    return lane != NULL &&
+           (lc_lane_in_turn(lane) || lc_calls_has_begun_in_last(calls, LC_LOAD(lane->turn_begin)));
+}
+
+/* Whether this is the code of the main module, which is the whole program. */
+static bool is_program(const lc_calls *calls, PyObject *code)
+{
+    return calls->depth == 0 && !(((PyCodeObject *)code)->co_flags & CO_OPTIMIZED);
+}
+
+/* The call of this code that has just ended was slow. The thread is traced. */
+static void note_slow(PyObject *code)
+{
+    lc_calls *calls = lc_traced_own.calls;
+    if (!is_program(calls, code) && !is_judged_otherwise(calls) && lc_calls_note_slow(calls)) {
+        lc_the_tracer.slow++;
+        lc_agent_tell();
+    }
+}
+
+/* ---- calls and returns ------------------------------------------------------------------------------- */
 
 /* Whether both the thread and the code object that has this are traced. */
 static inline bool is_noted(uintptr_t extra)
@@ -39,8 +78,8 @@ static inline bool is_noted(uintptr_t extra)
     return __builtin_expect(stamp == lc_the_tracer.stamp && lc_traced_own.stamp == stamp, 1);
 }
 
-/* Asks Python. LC_CODE_UNKNOWN: it could not answer now (near the limit of recursion, a full disk). An exception may be set then, the
- * program's own, from a signal's handler. */
+/* Asks Python. LC_CODE_UNKNOWN: it could not answer now (near the limit of recursion, a full disk). An
+ * exception may be set then, the program's own, from a signal's handler. */
 static uintptr_t choose(PyObject *code)
 {
     const uint64_t generation = lc_the_tracer.generation;
@@ -52,7 +91,8 @@ static uintptr_t choose(PyObject *code)
         generation != lc_the_tracer.generation) {
         return LC_CODE_UNKNOWN;
     }
-    const uintptr_t extra = (uintptr_t)lc_the_tracer.generation << LC_CODE_STAMP_SHIFT | (uintptr_t)number << LC_CODE_WHAT_BITS |
+    const uintptr_t extra = (uintptr_t)lc_the_tracer.generation << LC_CODE_STAMP_SHIFT |
+                            (uintptr_t)number << LC_CODE_WHAT_BITS |
                             (number != 0 ? LC_CODE_CHOSEN : LC_CODE_LEFT_OUT);
     if (PyUnstable_Code_SetExtra(code, lc_the_tracer.extra, (void *)extra) != 0) {
         PyErr_Clear();
@@ -61,7 +101,7 @@ static uintptr_t choose(PyObject *code)
     return of_code(code) == extra ? extra : LC_CODE_UNKNOWN;
 }
 
-/* The long ways, apart: what calls nothing saves no registers. */
+/* The slow paths are functions of their own, so that the fast path saves no registers. */
 #define APART __attribute__((noinline, cold))
 
 #if PY_VERSION_HEX >= 0x030C0000 /* None has no count of references from here on */
@@ -98,7 +138,7 @@ static inline void enter(PyObject *code, uintptr_t extra)
 
 static APART PyObject *leave_slow(PyObject *code)
 {
-    lc_note_slow(code);
+    note_slow(code);
     return NONE;
 }
 
@@ -116,7 +156,8 @@ static APART PyObject *start_otherwise(PyObject *code)
             return PyErr_Occurred() ? NULL : NONE;
         }
     }
-    return extra & LC_CODE_LEFT_OUT && lc_the_tracer.runs ? Py_NewRef(lc_the_tracer.disable) : note(code, true);
+    return extra & LC_CODE_LEFT_OUT && lc_the_tracer.runs ? Py_NewRef(lc_the_tracer.disable)
+                                                          : note(code, true);
 }
 
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
@@ -215,8 +256,9 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
     }
     lc_calls *calls = lc_traced_own.calls;
     const uint32_t number = number_in(extra);
-    if (lc_calls_can_leave_soon(calls, number) ? lc_calls_leave_soon(calls, number) : lc_calls_leave(calls, number)) {
-        lc_note_slow(code);
+    if (lc_calls_can_leave_soon(calls, number) ? lc_calls_leave_soon(calls, number)
+                                               : lc_calls_leave(calls, number)) {
+        note_slow(code);
     }
     return 0;
 }
@@ -251,7 +293,8 @@ static bool is_watched(uint64_t tid)
 static PyThreadState *first_to_change(bool on)
 {
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
-    while (thread != NULL && (on ? thread->c_profilefunc != NULL || !is_watched(thread->native_thread_id) : thread->c_profilefunc != on_event)) {
+    while (thread != NULL && (on ? thread->c_profilefunc != NULL || !is_watched(thread->native_thread_id)
+                                 : thread->c_profilefunc != on_event)) {
         thread = PyThreadState_Next(thread);
     }
     return thread;

@@ -7,16 +7,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/patches/patches.h"
 #include "module/agent.h"
 #include "module/thread_lane.h"
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 #include "probes/methods/tracer_state.h"
 
 #if PY_VERSION_HEX < 0x030C0000
 #define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
 #endif
 
-#define KEPT_NS UINT64_C(10000000000) /* the file of a thread that has ended: its last stall is stored by then */
+/* the file of a thread that has ended: its last stall is stored by then */
+#define KEPT_NS UINT64_C(10000000000)
 
 lc_tracer lc_the_tracer = {.stamp = LC_CODE_CHOSEN};
 _Thread_local lc_traced_thread lc_traced_own __attribute__((tls_model("initial-exec")));
@@ -42,7 +44,8 @@ static lc_calls *file_of_ended(uint64_t for_ns)
     lc_calls *oldest = NULL;
     uint64_t oldest_ns = UINT64_MAX;
     for (unsigned i = 0; i < lc_the_tracer.file_count; i++) {
-        const uint64_t closed = atomic_load_explicit(&lc_the_tracer.files[i].header->closed_ns, memory_order_relaxed);
+        const uint64_t closed =
+            atomic_load_explicit(&lc_the_tracer.files[i].header->closed_ns, memory_order_relaxed);
         if (closed != 0 && closed < oldest_ns) {
             oldest = &lc_the_tracer.files[i];
             oldest_ns = closed;
@@ -58,12 +61,14 @@ static lc_calls *new_file(int *error)
         *error = EMFILE;
         return NULL;
     }
-    if ((size_t)snprintf(path, sizeof path, "%s%u", lc_the_tracer.prefix, lc_the_tracer.file_count) >= sizeof path) {
+    if ((size_t)snprintf(path, sizeof path, "%s%u", lc_the_tracer.prefix, lc_the_tracer.file_count) >=
+        sizeof path) {
         *error = ENAMETOOLONG;
         return NULL;
     }
     lc_calls *calls = &lc_the_tracer.files[lc_the_tracer.file_count];
-    *error = lc_calls_create(calls, path, lc_the_tracer.words, LC_LOAD(lc_the_agent.flight.header->tick_ns_q32));
+    *error =
+        lc_calls_create(calls, path, lc_the_tracer.words, LC_LOAD(lc_the_agent.flight.header->tick_ns_q32));
     calls->slow_us = lc_the_tracer.slow_us;
     lc_the_tracer.file_count += *error == 0;
     return *error == 0 ? calls : NULL;
@@ -72,10 +77,12 @@ static lc_calls *new_file(int *error)
 static bool is_to_be_traced(void)
 {
     const bool is_main = (pid_t)syscall(SYS_gettid) == getpid();
-    return lc_the_tracer.runs && lc_the_agent.running && !lc_thread_is_ours && (is_main || lc_thread_lane_peek() != NULL);
+    return lc_the_tracer.runs && lc_the_agent.running && !lc_thread_is_ours &&
+           (is_main || lc_thread_lane_peek() != NULL);
 }
 
-/* Decides whether the calling thread is traced, until it gets a lane or the tracer starts anew. 0, or an errno. */
+/* Decides whether the calling thread is traced, until it gets a lane or the tracer starts anew. 0, or an
+ * errno. */
 static int begin_thread(void)
 {
     int error = 0;
@@ -103,7 +110,7 @@ lc_calls *lc_traced_own_calls(void)
     return lc_traced_own.calls;
 }
 
-void lc_calls_thread_ends(uint64_t tid)
+static void thread_ends(uint64_t tid)
 {
     for (unsigned i = 0; lc_the_tracer.runs && i < lc_the_tracer.file_count; i++) {
         lc_calls *calls = &lc_the_tracer.files[i];
@@ -121,6 +128,9 @@ void lc_calls_thread_ends(uint64_t tid)
 /* Inside fork(2): the files are the parent's, whose pages the child shares. */
 static void let_go_in_child(void)
 {
+    for (unsigned i = 0; i < lc_the_tracer.file_count; i++) {
+        lc_calls_let_go(&lc_the_tracer.files[i]);
+    }
     lc_the_tracer.runs = false;
     lc_the_tracer.slow = 0;
     begin_generation();
@@ -131,6 +141,7 @@ static bool prepare_for_forks(void)
 {
     static bool prepared; /* handlers cannot be taken back */
     const int error = prepared ? 0 : pthread_atfork(NULL, NULL, let_go_in_child);
+    (void)(!prepared && error == 0 && lc_patch_note("+hook pthread_atfork, for good"));
     prepared = error == 0;
     if (error != 0) {
         errno = error;
@@ -139,12 +150,25 @@ static bool prepare_for_forks(void)
     return error == 0;
 }
 
-void lc_calls_thread_is_watched(void)
+static void tell_of_room(int error)
+{
+    PyObject *tell = lc_the_tracer.when_short;
+    const lc_calls *calls = lc_traced_own.calls;
+    if (tell != NULL && (error != 0 || (calls != NULL && calls->mask + 1u < lc_the_tracer.words))) {
+        lc_the_tracer.when_short = NULL; /* once */
+        Py_XDECREF(PyObject_CallNoArgs(tell));
+        Py_DECREF(tell);
+        lc_raised_pass_on();
+    }
+}
+
+static void thread_is_watched(void)
 {
     if (lc_the_tracer.runs && lc_traced_own.calls == NULL) {
-        (void)begin_thread();
+        const int error = begin_thread();
         const lc_raised before = lc_raised_take();
         lc_profile_thread();
+        tell_of_room(error);
         lc_raised_put_back(before);
     }
 }
@@ -161,6 +185,7 @@ static void stop(void)
     memset(lc_the_tracer.works, 0, sizeof lc_the_tracer.works);
     Py_CLEAR(lc_the_tracer.chooser);
     Py_CLEAR(lc_the_tracer.disable);
+    Py_CLEAR(lc_the_tracer.when_short);
 }
 
 static bool has_place_in_code(void)
@@ -179,15 +204,17 @@ static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *prefix, *map;
     unsigned long long words, slow_us;
-    PyObject *chooser, *disable;
-    if (!PyArg_ParseTuple(args, "yyKKOO", &prefix, &map, &words, &slow_us, &chooser, &disable) || !has_place_in_code() ||
-        !prepare_for_forks()) {
+    PyObject *chooser, *disable, *when_short;
+    if (!PyArg_ParseTuple(args, "yyKKOOO", &prefix, &map, &words, &slow_us, &chooser, &disable,
+                          &when_short) ||
+        !has_place_in_code() || !prepare_for_forks()) {
         return NULL;
     }
     const bool fit = strlen(prefix) < sizeof lc_the_tracer.prefix && strlen(map) < sizeof lc_the_tracer.map;
     if (!lc_the_agent.running || lc_the_tracer.runs || !fit || lc_another_profiler_runs()) {
-        PyErr_SetString(PyExc_RuntimeError, lc_another_profiler_runs() ? "another profiler runs on this thread"
-                                                                    : "the engine does not run, or it traces already");
+        PyErr_SetString(PyExc_RuntimeError, lc_another_profiler_runs()
+                                                ? "another profiler runs on this thread"
+                                                : "the engine does not run, or it traces already");
         return NULL;
     }
     strcpy(lc_the_tracer.prefix, prefix);
@@ -197,6 +224,7 @@ static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
     lc_the_tracer.refused = lc_the_tracer.slow = 0;
     lc_the_tracer.chooser = Py_NewRef(chooser);
     lc_the_tracer.disable = Py_NewRef(disable);
+    lc_the_tracer.when_short = Py_NewRef(when_short);
     lc_the_tracer.runs = true;
     begin_generation();
     const int error = begin_thread();
@@ -210,13 +238,15 @@ static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_RuntimeError, "another profiler runs on the threads that are watched");
         return NULL;
     }
-    return lc_traced_own.calls != NULL ? PyLong_FromUnsignedLongLong(lc_traced_own.calls->mask + 1u) : Py_NewRef(Py_None);
+    return lc_traced_own.calls != NULL ? PyLong_FromUnsignedLongLong(lc_traced_own.calls->mask + 1u)
+                                       : Py_NewRef(Py_None);
 }
 
 static PyObject *stop_tracing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     (void)lc_profile_threads(false);
-    for (unsigned i = 0; lc_the_tracer.runs && i < lc_the_tracer.file_count; i++) { /* a forked child's do not run */
+    /* a forked child's do not run */
+    for (unsigned i = 0; lc_the_tracer.runs && i < lc_the_tracer.file_count; i++) {
         lc_calls_end(&lc_the_tracer.files[i]);
     }
     stop();
@@ -241,4 +271,8 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int lc_calls_add(PyObject *module) { return PyModule_AddFunctions(module, functions) == 0 ? lc_call_events_add(module) : -1; }
+int lc_calls_add(PyObject *module)
+{
+    lc_thread_lane_listen(thread_is_watched, thread_ends);
+    return PyModule_AddFunctions(module, functions) == 0 ? lc_call_events_add(module) : -1;
+}

@@ -1,8 +1,9 @@
-/* Which callback or task the calls of a thread belong to: noted in front of the first of them (LC_CALLS_WORK).
+/* Which callback or task the calls of a thread belong to: noted in front of the first of them
+ * (LC_CALLS_WORK).
  *
- * A name gets its number when it is first seen, and a line in the map (docs/internals/calls-format.md). Names are those of
- * functions, and what the program has called its tasks; numbers that asyncio gives to tasks are left out: there is no end of
- * them.
+ * A name gets its number when it is first seen, and a line in the map (docs/internals/calls-format.md). Names
+ * are those of functions, and what the program has called its tasks; numbers that asyncio gives to tasks are
+ * left out: there is no end of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 #include "cpython/names/work.h"
-#include "cpython/names/work_called.h"
+#include "cpython/names/work_words.h"
 #include "module/thread_lane.h"
 #include "probes/methods/tracer_state.h"
 
@@ -21,10 +22,10 @@
 
 /* ---- what runs ---------------------------------------------------------------------------- */
 
-/* Of a loop that does not say what it runs: the task that asyncio knows of. Borrowed; NULL. */
+/* The task that asyncio says is running, for loops that do not say it. Borrowed; may be NULL. */
 static PyObject *called_task(const lc_asyncio_facts *asyncio, uint64_t work)
 {
-    PyObject *loop = (PyObject *)(uintptr_t)(work & LC_WORK_CALLED_LOOP_MASK);
+    PyObject *loop = (PyObject *)(uintptr_t)(work & LC_WORK_ADDRESS_MASK);
     if (loop == NULL || !atomic_load_explicit(&asyncio->learned, memory_order_acquire)) {
         return NULL;
     }
@@ -72,7 +73,8 @@ static uint64_t hash_of_c(uint64_t hash, uint64_t address)
 static uint64_t hash_of_kind(lc_work_kind kind)
 {
     if (kind.key & LC_KIND_C_STRING) {
-        return hash_of_c(hash_of_c(UINT64_C(0xCBF29CE484222325), kind.key & ~LC_KIND_C_STRING), kind.owner) | 1u;
+        return hash_of_c(hash_of_c(UINT64_C(0xCBF29CE484222325), kind.key & ~LC_KIND_C_STRING), kind.owner) |
+               1u;
     }
     return hash_of(kind.key);
 }
@@ -98,7 +100,10 @@ static uint64_t name_of_task(const lc_asyncio_facts *asyncio, const void *task)
     return name != NULL && !is_made_up(name) ? (uint64_t)(uintptr_t)name : 0;
 }
 
-static void put(uint8_t *into, uint64_t value, size_t bytes) { memcpy(into, &value, bytes); /* little-endian */ }
+static void put(uint8_t *into, uint64_t value, size_t bytes)
+{
+    memcpy(into, &value, bytes); /* little-endian */
+}
 
 /* False: there is no room for it. */
 static bool write_record(uint32_t number, const char *name, const char *task)
@@ -115,7 +120,8 @@ static bool write_record(uint32_t number, const char *name, const char *task)
     const int descriptor = open(lc_the_tracer.map, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     const ssize_t written = descriptor >= 0 ? write(descriptor, record, bytes) : 0;
     struct stat now;
-    if (written > 0 && (size_t)written < bytes && fstat(descriptor, &now) == 0) { /* half a record would hide all behind it */
+    /* half a record would hide all behind it */
+    if (written > 0 && (size_t)written < bytes && fstat(descriptor, &now) == 0) {
         (void)!ftruncate(descriptor, now.st_size - written);
     }
     if (descriptor >= 0) {
@@ -153,7 +159,8 @@ static lc_traced_work *place_of(uint64_t hash)
     return &lc_the_tracer.works[at];
 }
 
-/* Each name has one. Tasks of too many names count by their functions: they leave half of the room to these. */
+/* Each name has one. Tasks of too many names count by their functions: they leave half of the room to
+ * these. */
 static uint32_t number_of(lc_work_kind kind, uint64_t task_name)
 {
     const uint64_t hash = hash_of_kind(kind);

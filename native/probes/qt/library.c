@@ -1,4 +1,4 @@
-#include "probes/qt/library.h"
+#include "probes/qt/qt.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -30,10 +30,12 @@ static bool find_index(void *library, const char *table_symbol, const char *func
     return found == 1;
 }
 
-/* Where a QEvent keeps its type: made with two types that occur nowhere else in it. 0: at neither of the two known places. */
+/* Where a QEvent keeps its type: made with two types that occur nowhere else in it. 0: at neither of the
+ * two known places. */
 static size_t find_event_type(void *library)
 {
-    static const size_t places[] = {8, 16}; /* Qt 6, Qt 5: behind the table's address, and behind a private pointer */
+    /* Qt 6, Qt 5: behind the table's address, and behind a private pointer */
+    static const size_t places[] = {8, 16};
     static const uint16_t types[] = {0x7A5Cu, 0x6B3Du};
     void (*construct)(void *event, int type);
     void (*destroy)(void *event);
@@ -56,7 +58,8 @@ static size_t find_event_type(void *library)
 
 bool lc_qt_library_find(const char *path, lc_qt_library *out, const char **why_not)
 {
-    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD); /* stays counted: what is found here is used for good */
+    /* stays counted: what is found here is used for good */
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL) {
         *why_not = "QtCore is not loaded from where its module says";
         return false;

@@ -1,10 +1,8 @@
-#include "probes/qt/loop.h"
 
 #include "core/lane/tally.h"
-#include "cpython/names/work_qt.h"
-#include "probes/qt/library.h"
+#include "cpython/names/work_words.h"
+#include "probes/qt/qt.h"
 #include "probes/qt/patch.h"
-#include "probes/qt/thread.h"
 
 static lc_qt_library qt;
 static bool is_installed; /* atomic; written under the GIL */
@@ -55,7 +53,11 @@ typedef struct {
     lc_qt_delivery delivery;
     bool was_in_turn;
     bool was_in_delivery;
+    bool was_polled; /* the turn of a program that calls processEvents() again and again (probes/polled.py) */
 } interrupted;
+
+#define HIDE 18u             /* of QEvent::Type */
+#define EVENT_LOOP_EXEC 0x20 /* of QEventLoop::ProcessEventsFlag: an iteration of exec() */
 
 static interrupted enter_iteration(lc_qt_thread *thread)
 {
@@ -64,6 +66,7 @@ static interrupted enter_iteration(lc_qt_thread *thread)
     lc_lane *lane = lc_qt_thread_begin_storing(thread);
     if (lane != NULL) {
         outer.was_in_turn = lc_lane_in_turn(lane);
+        outer.was_polled = outer.was_in_turn && thread->loops == 0 && !lc_lane_in_callback(lane);
         lc_thread_lane_set_kind(lane, "qt");
         if (lc_lane_in_callback(lane)) {
             outer.was_in_delivery = thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch;
@@ -77,11 +80,13 @@ static interrupted enter_iteration(lc_qt_thread *thread)
     thread->loops++;
     thread->deliveries = 0;
     thread->epoch = 0;
+    thread->hid = false;
     return outer;
 }
 
-static void leave_iteration(lc_qt_thread *thread, interrupted outer)
+static void leave_iteration(lc_qt_thread *thread, interrupted outer, int flags)
 {
+    const bool is_over = outer.was_polled && (thread->hid || (flags & EVENT_LOOP_EXEC) != 0);
     lc_wait_exchange(outer.wait);
     thread->loops--;
     thread->deliveries = outer.deliveries;
@@ -96,7 +101,7 @@ static void leave_iteration(lc_qt_thread *thread, interrupted outer)
         lc_lane_drop_callback(lane); /* begun and never ended: its time is not known */
     }
     lc_turn_end(&thread->run.context, lane);
-    if (outer.was_in_turn) {
+    if (outer.was_in_turn && !is_over) {
         lc_turn_begin(&thread->run.context, lane);
     }
     if (outer.was_in_delivery) {
@@ -122,7 +127,7 @@ static bool process_events(void *dispatcher, int flags)
     lc_qt_thread_know(thread);
     const interrupted outer = enter_iteration(thread);
     const bool result = next(dispatcher, flags);
-    leave_iteration(thread, outer);
+    leave_iteration(thread, outer, flags);
     return result;
 }
 
@@ -183,7 +188,8 @@ static void end_delivery(lc_qt_thread *thread, lc_work_kind kind)
     thread->epoch = 0;
 }
 
-/* The widget for which a window's event is meant, and what of a window is painted: they say more than the window does. */
+/* The widget for which a window's event is meant, and what of a window is painted: they say more than the
+ * window does. */
 static void rename_delivery(lc_qt_thread *thread, void *receiver, const void *event)
 {
     if (!lc_qt_delivery_passes_on(&thread->delivery, receiver, type_of(event))) {
@@ -214,10 +220,27 @@ static void look_at_thread(lc_qt_thread *thread)
         return;
     }
     if (!lc_qt_patch_is_laid(dispatcher)) {
-        lc_qt_patch_forget(dispatcher); /* another one of an earlier thread's */
+        lc_qt_patch_forget(dispatcher); /* an earlier thread's application */
     }
     (void)lc_qt_patch_lay(dispatcher, qt.process_events_index, (void *)(uintptr_t)process_events);
     thread->asked = false; /* the lane comes with the next iteration */
+}
+
+/* A window has gone: what the program does from now on delays nobody in front of it. */
+static void note_hidden(lc_qt_thread *thread, const void *receiver)
+{
+    const char *name = lc_qt_class_of(receiver);
+    if (name == NULL || strstr(name, "Window") == NULL) {
+        return;
+    }
+    thread->hid = true;
+    lc_lane *lane = thread->loops == 0 ? lc_qt_thread_begin_storing(thread) : NULL;
+    if (lane != NULL) {
+        if (!lc_lane_in_callback(lane)) {
+            lc_turn_end(&thread->run.context, lane);
+        }
+        lc_storing_end();
+    }
 }
 
 static bool notify(void *application, void *receiver, void *event)
@@ -227,6 +250,9 @@ static bool notify(void *application, void *receiver, void *event)
     lc_qt_thread *thread = __atomic_load_n(&is_installed, __ATOMIC_ACQUIRE) ? lc_qt_thread_get() : NULL;
     if (thread == NULL || receiver == NULL || event == NULL) {
         return next(application, receiver, event);
+    }
+    if (__builtin_expect(type_of(event) == HIDE, 0)) {
+        note_hidden(thread, receiver);
     }
     const bool is_watched = thread->run.lane != NULL && thread->loops > 0;
     const bool is_outermost = thread->deliveries++ == 0;

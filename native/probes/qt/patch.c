@@ -6,8 +6,9 @@
 #include <string.h>
 
 #define ROWS_MAX 32u
-#define WORDS_BEFORE 8u  /* offset to the top, type, and whatever a class with virtual bases has in front of them */
-#define WORDS_MAX 512u   /* of functions: no class of Qt has as many */
+/* offset to the top, type, and whatever a class with virtual bases has in front of them */
+#define WORDS_BEFORE 8u
+#define WORDS_MAX 512u /* of functions: no class of Qt has as many */
 
 typedef void *word;
 
@@ -52,7 +53,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         const uintptr_t begin = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type == PT_LOAD && wanted->address >= begin && wanted->address < begin + header->p_memsz) {
+        if (header->p_type == PT_LOAD && wanted->address >= begin &&
+            wanted->address < begin + header->p_memsz) {
             wanted->begin = begin;
             wanted->end = begin + header->p_memsz;
             return 1;
@@ -61,7 +63,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* Where a table ends is not known: as much is copied as any table has, or as there is. What is too much is never called. */
+/* Where a table ends is not known: as much is copied as any table has, or as there is. What is too much is
+ * never called. */
 static word *copy_of(word *table)
 {
     for (size_t i = 0; i < row_count; i++) {
@@ -77,7 +80,8 @@ static word *copy_of(word *table)
     const size_t after = (found.end - (uintptr_t)table) / sizeof(word);
     const size_t head = before < WORDS_BEFORE ? before : WORDS_BEFORE;
     const size_t body = after < WORDS_MAX ? after : WORDS_MAX;
-    word *copy = malloc((WORDS_BEFORE + WORDS_MAX) * sizeof *copy); /* for good: calls may be in it at any time */
+    /* for good: calls may be in it at any time */
+    word *copy = malloc((WORDS_BEFORE + WORDS_MAX) * sizeof *copy);
     if (copy == NULL) {
         return NULL;
     }

@@ -1,14 +1,16 @@
-/* Virtual functions of single C++ objects, replaced: an object gets a copy of its class's virtual table with one entry of
- * ours. No memory of a library is written to, and other objects of the class keep their table. A destructor sets the
- * table that its class has: a patch ends with its object. Itanium C++ ABI. Any thread. */
+/* Virtual functions of single C++ objects, replaced: an object gets a copy of its class's virtual table
+ * with one entry of ours. No memory of a library is written to, and other objects of the class keep their
+ * table. A destructor sets the table that its class has: a patch ends with its object. Itanium C++ ABI.
+ * Any thread. */
 #ifndef LOOPCANARY_QT_PATCH_H
 #define LOOPCANARY_QT_PATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Replaces the object's function of this place in its table. True where it is replaced, now or before. False where its table
- * is in no loaded object, there is no room, or other code has put another table over ours: it stays as it is. */
+/* Replaces the object's function of this place in its table. True where it is replaced, now or before.
+ * False where its table is in no loaded object, there is no room, or other code has put another table over
+ * ours: it stays as it is. */
 bool lc_qt_patch_lay(void *object, size_t index, void *replacement);
 
 /* Whether calls of this object's go to a replacement of ours. */
@@ -18,7 +20,8 @@ bool lc_qt_patch_is_laid(const void *object);
  * replacement. NULL: it was never replaced. */
 void *lc_qt_patch_original(const void *object, size_t index);
 
-/* The object at this address, which is alive, may be a new one: it is, unless its calls still go to the replacement. */
+/* The object at this address, which is alive, may be a new one: it is, unless its calls still go to the
+ * replacement. */
 void lc_qt_patch_forget(const void *object);
 
 /* The object, which is alive, gets the table back that it had, if it has ours. */

@@ -1,6 +1,6 @@
-#include "probes/qt/thread.h"
+#include "probes/qt/qt.h"
 
-#include "probes/hooks/raised.h"
+#include "cpython/objects/raised.h"
 #include "probes/hooks/thread_memory.h"
 
 static _Thread_local lc_qt_thread *own_thread __attribute__((tls_model("initial-exec")));
@@ -39,7 +39,7 @@ void lc_qt_thread_pass_by(lc_qt_thread *thread)
     thread->run = (lc_wait){0};
 }
 
-/* From the agent that runs or is started by this. */
+/* Gets the lane from the running agent, or from one that this call starts. */
 static void open_lane(lc_qt_thread *thread)
 {
     const PyGILState_STATE state = PyGILState_Ensure();

@@ -1,13 +1,14 @@
 #define PY_SSIZE_T_CLEAN
-#include "probes/qt/trace.h"
+#include "probes/qt/qt.h"
 
 #include <string.h>
 
 #include "module/thread_lane.h"
-#include "probes/hooks/raised.h"
-#include "cpython/names/work_qt.h"
+#include "cpython/objects/raised.h"
+#include "cpython/names/work_words.h"
 
-static PyObject *listener; /* until qt_listen(None); under the GIL, but whether there is one is looked at without */
+/* until qt_listen(None); under the GIL, but whether there is one is looked at without */
+static PyObject *listener;
 
 enum {
     TIMER = 1,
@@ -34,7 +35,8 @@ enum {
     EXPOSE = 206,
 };
 
-/* QInputEvent's time stamp, behind QEvent and a word more: the same in Qt 5 and 6. The listener sees whether it holds. */
+/* QInputEvent's time stamp, behind QEvent and a word more: the same in Qt 5 and 6. The listener sees
+ * whether it holds. */
 #define STAMP_OFFSET 24u
 
 static bool is_input(uint16_t type)
@@ -134,10 +136,11 @@ static void call(const told *what)
     const char *name = what->class_name != NULL ? what->class_name : "";
     const uint32_t class_bytes = lc_qt_class_name(name, (uint32_t)strlen(name), &class_begin);
     PyObject *function = Py_NewRef(listener);
-    PyObject *result = PyObject_CallFunction(
-        function, "Hs#KKKKK", what->type, class_begin, (Py_ssize_t)class_bytes, (unsigned long long)what->receiver,
-        (unsigned long long)what->begin_ns, (unsigned long long)what->end_ns, (unsigned long long)what->number,
-        (unsigned long long)what->asked_ns);
+    PyObject *result =
+        PyObject_CallFunction(function, "Hs#KKKKK", what->type, class_begin, (Py_ssize_t)class_bytes,
+                              (unsigned long long)what->receiver, (unsigned long long)what->begin_ns,
+                              (unsigned long long)what->end_ns, (unsigned long long)what->number,
+                              (unsigned long long)what->asked_ns);
     Py_DECREF(function);
     Py_XDECREF(result);
     lc_raised_pass_on();
@@ -158,34 +161,55 @@ static void tell(const told *what)
 }
 
 #define SPIN_BROKEN_NS UINT64_C(100000000)
-#define SPIN_GAP_NS UINT64_C(500000) /* on average: what the loop does between two runs is no wait */
-#define SPIN_TOLD_NS UINT64_C(1000000000)
+#define SPIN_GAP_NS UINT64_C(500000)      /* on average: what the loop does between two runs is no wait */
+#define SPIN_TOLD_NS UINT64_C(1000000000) /* as model.figures.spin_told_after_ns */
 #define LONG_RUN_NS UINT64_C(20000000)
+
+static bool is_without_pause(const lc_qt_spin *spin) { return spin->gaps_ns < spin->gaps * SPIN_GAP_NS; }
+
+/* Tells a spin as far as it has gone; with the same begin as before: it has grown. */
+static void tell_spin(const lc_qt_spin *spin)
+{
+    const told what = {.receiver = spin->receiver,
+                       .begin_ns = spin->begin_ns,
+                       .end_ns = spin->end_ns,
+                       .number = spin->runs,
+                       .class_name = spin->class_name,
+                       .type = TIMER};
+    tell(&what);
+}
 
 /* A timer has run. */
 static void note_timer(const lc_qt_delivery *delivery, lc_qt_spin *spin, uint64_t end_ns)
 {
     const uint64_t gap_ns = delivery->begin_ns - spin->end_ns;
-    if (spin->work != delivery->work || gap_ns >= SPIN_BROKEN_NS) {
-        *spin = (lc_qt_spin){delivery->work, delivery->begin_ns, end_ns, 1, 0};
-        return;
-    }
+    const bool goes_on = spin->work == delivery->work && gap_ns < SPIN_BROKEN_NS;
+    const uint64_t run_ns = end_ns - delivery->begin_ns;
+    /* Not one that was interrupted, among many. */
+    const bool took_long = run_ns >= LONG_RUN_NS && run_ns >= (end_ns - spin->begin_ns) / 2u;
+    const lc_qt_spin before = *spin;
     spin->end_ns = end_ns;
     spin->runs++;
+    spin->gaps++;
     spin->gaps_ns += gap_ns;
-    const bool took_long = end_ns - delivery->begin_ns >= LONG_RUN_NS;
-    if (!took_long && end_ns - spin->begin_ns <= SPIN_TOLD_NS) {
+    const bool is_pauseless = is_without_pause(spin);
+    const uint64_t took_ns = end_ns - spin->begin_ns;
+    if (goes_on && !took_long && took_ns <= spin->told_at_ns) {
         return;
     }
-    told what = {delivery->receiver, spin->begin_ns, end_ns, spin->runs, 0, delivery->class_name, TIMER};
-    if (took_long) { /* what ran before it is not told: it is less than a second */
-        what.begin_ns = delivery->begin_ns;
-        what.number = 1;
+    if (goes_on && !took_long && is_pauseless) {
+        spin->told_at_ns = took_ns + (took_ns / 4u > SPIN_TOLD_NS ? took_ns / 4u : SPIN_TOLD_NS);
+        spin->gaps = spin->gaps_ns = 0;
+        tell_spin(spin);
+        return;
     }
-    const bool spins = spin->gaps_ns < spin->runs * SPIN_GAP_NS;
-    *spin = (lc_qt_spin){delivery->work, end_ns, end_ns, 0, 0};
-    if (spins) {
-        tell(&what);
+    *spin = (lc_qt_spin){delivery->work,     delivery->begin_ns,  end_ns, 1, 0, 0, SPIN_TOLD_NS,
+                         delivery->receiver, delivery->class_name};
+    if (before.told_at_ns > SPIN_TOLD_NS && is_without_pause(&before)) { /* it is over */
+        tell_spin(&before);
+    }
+    if (goes_on && took_long && is_pauseless) { /* one run, of a timer without a pause */
+        tell_spin(spin);
     }
 }
 
@@ -208,9 +232,13 @@ void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin)
         note_timer(delivery, spin, end_ns);
         return;
     }
-    const told what = {delivery->receiver, delivery->begin_ns, end_ns,
-                       is_drawing(delivery->type) ? delivery->painted : delivery->stamp, delivery->asked_ns,
-                       delivery->class_name, delivery->type};
+    const told what = {delivery->receiver,
+                       delivery->begin_ns,
+                       end_ns,
+                       is_drawing(delivery->type) ? delivery->painted : delivery->stamp,
+                       delivery->asked_ns,
+                       delivery->class_name,
+                       delivery->type};
     tell(&what);
 }
 

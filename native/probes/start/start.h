@@ -1,7 +1,9 @@
-/* The start of the program: which modules it imports, and the moments that hooks see (native/core/start/start.h).
+/* The start of the program: which modules it imports, and the moments that hooks see
+ * (native/core/start/start.h).
  *
- * Imports are seen in importlib's own `_find_and_load`, which C and Python call for each module that is not there yet, and what
- * their loaders read in FileLoader.get_data. Both are put back when the start is over.
+ * Imports are seen in importlib's own `_find_and_load`, which C and Python call for each module that is not
+ * there yet, and what their loaders read in FileLoader.get_data. The caller hooks both, and takes the hooks
+ * out when it is told that the start is over.
  */
 #ifndef LOOPCANARY_PROBES_START_H
 #define LOOPCANARY_PROBES_START_H
@@ -9,12 +11,15 @@
 #include <Python.h>
 
 /* Adds to the module; negative with an exception set where that fails:
- *   start_notes(path, hook_ns, run_ns, slow_ns, imports, unfrozen)
- *                                                makes the file and begins, with imports or without; a start that takes longer than
- *                                                slow_ns (0: none does) is told to those who take stalls. OSError
- *   start_ready(), start_frame()                 note the moment, if it is the first of its kind: an application object is made,
- *                                                a frame is shown
- *   start_over()                                 the main module has ended; importlib is as it was */
+ *   start_notes(path, hook_ns, run_ns, slow_ns, over, unfrozen) -> bool
+ *                                                makes the file and begins; a start that takes longer than
+ *                                                slow_ns (0: none does) is told to those who take stalls.
+ *                                                Whether imports are to be hooked: over() is then called at
+ *                                                the end (None: without imports). OSError
+ *   start_import(function), start_read(function) the hooks
+ *   start_ready(), start_frame()                 note the moment, if it is the first of its kind: an
+ *                                                application object is made, a frame is shown
+ *   start_over()                                 the main module has ended */
 int lc_start_add(PyObject *module);
 
 #endif

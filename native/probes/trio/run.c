@@ -1,16 +1,17 @@
 #include "probes/trio/run.h"
 
 #include "probes/hooks/loop_hooks.h"
+#include "cpython/objects/raised.h"
 #include "probes/hooks/stand_in.h"
 #include "probes/hooks/wait_hook.h"
 #include "cpython/names/work.h"
-#include "cpython/names/work_trio.h"
+#include "cpython/source/cpython_source.h"
 
 typedef struct {
     lc_stand_in stand_in;
-    PyObject *data;      /* of the group: which hooks instruments want; NULL: not yet asked for */
-    PyObject *begins;    /* called before the run, and raises nothing; or NULL */
-    PyObject *spins;     /* as TurnSelect's (turn_select.c); or NULL */
+    PyObject *data;   /* of the group: which hooks instruments want; NULL: not yet asked for */
+    PyObject *begins; /* called before the run, and raises nothing; or NULL */
+    PyObject *spins;  /* as TurnSelect's (turn_select.c); or NULL */
     bool has_spun;
     char is_guest;
     char tells_waits;    /* the run's waits are not hooked */
@@ -41,7 +42,7 @@ static lc_lane *own_lane(trio_group *self)
 {
     lc_lane *lane = lc_thread_lane_get(kind);
     if (__builtin_expect(lane == NULL, 0)) {
-        PyErr_Clear(); /* trio would take it for its own failure; that the engine starts here is next to impossible */
+        lc_raised_pass_on(); /* trio would take it for its own failure */
     } else if (__builtin_expect(self->generation != lc_the_agent.generation, 0)) {
         const lc_wait outer = lc_wait_enter(lane);
         if (!self->is_entered) {
@@ -58,7 +59,7 @@ static void run_begins(trio_group *self)
     PyObject *begins = self->begins;
     self->begins = NULL;
     if (begins != NULL && !lc_call_ours(begins, (PyObject *)self)) {
-        PyErr_Clear();
+        lc_raised_pass_on();
     }
     Py_XDECREF(begins);
     if (!self->is_guest) {
@@ -95,9 +96,9 @@ static void note_scene_of(PyObject *task)
 
 static lc_lane *host_s_lane(void)
 {
-    lc_lane *lane = lc_thread_lane_get("thread"); /* the host may yet say what it is */
+    lc_lane *lane = lc_thread_lane_get("thread"); /* the host loop may set the kind later */
     if (lane == NULL) {
-        PyErr_Clear();
+        lc_raised_pass_on();
     } else if (lc_lane_in_callback(lane)) {
         (void)lc_callback_end(&lc_the_agent.watchdog.lanes, lane); /* its turn goes on */
     }
@@ -152,8 +153,8 @@ static int is_wanted_by_others(trio_group *self, PyObject *name)
     return data == NULL ? -1 : PySequence_Contains(data, name);
 }
 
-/* In the middle of a step only its end is awaited by trio: it is the program that asks for the rest, and is told what it
- * would be told without us. */
+/* In the middle of a step trio itself asks only for the end of the step. Any other question is the
+ * program's, and gets the answer that the plain group gives. */
 static bool is_wanted_by_us(const trio_group *self, PyObject *name)
 {
     if (self->step.lane != NULL) {
@@ -168,8 +169,8 @@ static bool is_wanted_by_us(const trio_group *self, PyObject *name)
     return name == hooks[BEFORE_RUN] || name == hooks[AFTER_RUN];
 }
 
-/* trio asks once a turn, before it waits: of each SPINS_LOOK turns that began with tasks that were ready is told, and once when
- * it waits again. False with an exception set: the program's own came up meanwhile. */
+/* trio asks once a turn, before it waits: of each SPINS_LOOK turns that began with tasks that were ready
+ * is told, and once when it waits again. False with an exception set: the program's own came up meanwhile. */
 static bool count_spins(trio_group *self)
 {
     const uint32_t looks = lc_wait_looks();
@@ -188,7 +189,9 @@ static int contains(PyObject *object, PyObject *name)
         return -1;
     }
     if (name == hooks[AFTER_TASK_STEP]) {
-        step_ends(self); /* trio asks when a step is over: to be called for it, too, would cost as much again */
+        /* trio asks when a step is over, which is enough: to be called for it, too, would cost as much
+         * again */
+        step_ends(self);
         return is_wanted_by_others(self, name);
     }
     return is_wanted_by_us(self, name) ? 1 : is_wanted_by_others(self, name);
@@ -209,7 +212,8 @@ static void tell(trio_group *self, PyObject *name, PyObject *task)
     }
 }
 
-/* call(hookname, *args). Ours is the innermost bracket: what other instruments do is no part of the step (contains). */
+/* call(hookname, *args). Ours is the innermost bracket: what other instruments do is no part of the step
+ * (contains). */
 static PyObject *call(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     trio_group *self = (trio_group *)object;
@@ -223,9 +227,10 @@ static PyObject *call(PyObject *object, PyObject *const *args, Py_ssize_t count)
         for (Py_ssize_t i = 0; i < count && i < HOOKS - 1; i++) {
             with_self[i + 1] = args[i];
         }
-        PyObject *result = others < 0 ? NULL
-                                      : PyObject_VectorcallMethod(call_others_name, with_self,
-                                                                  (size_t)(count < HOOKS ? count + 1 : HOOKS), NULL);
+        PyObject *result = others < 0
+                               ? NULL
+                               : PyObject_VectorcallMethod(call_others_name, with_self,
+                                                           (size_t)(count < HOOKS ? count + 1 : HOOKS), NULL);
         if (result == NULL) {
             return NULL;
         }
@@ -235,8 +240,8 @@ static PyObject *call(PyObject *object, PyObject *const *args, Py_ssize_t count)
     Py_RETURN_NONE;
 }
 
-/* The one place where the program's own exceptions may pass; the lane is opened here if ever. Of what kind it is, is
- * not known yet: a guest's thread is its host's. */
+/* Opens the lane, and is the only place that lets the program's own exceptions pass. The lane's kind is not
+ * known yet: the thread of a guest run belongs to its host's loop. */
 static PyObject *open_lane(PyObject *object, PyObject *begins)
 {
     trio_group *self = (trio_group *)object;
@@ -247,7 +252,8 @@ static PyObject *open_lane(PyObject *object, PyObject *begins)
 
 PyObject *lc_learn_trio(PyObject *Py_UNUSED(module), PyObject *task_type)
 {
-    return PyBool_FromLong(lc_the_agent.running && lc_cpython_source_learn_trio(&lc_the_agent.source, task_type));
+    return PyBool_FromLong(lc_the_agent.running &&
+                           lc_cpython_source_learn_trio(&lc_the_agent.source, task_type));
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(names))
@@ -264,8 +270,10 @@ static PyMethodDef methods[] = {
 
 static PyMemberDef members[] = {
     {"is_guest", T_BOOL, offsetof(trio_group, is_guest), 0, "Whether another loop drives the run."},
-    {"spins", T_OBJECT, offsetof(trio_group, spins), 0, "Hears of turns in a row that began with tasks that were ready."},
-    {"tells_waits", T_BOOL, offsetof(trio_group, tells_waits), 0, "Whether turns are what trio says of its waits."},
+    {"spins", T_OBJECT, offsetof(trio_group, spins), 0,
+     "Hears of turns in a row that began with tasks that were ready."},
+    {"tells_waits", T_BOOL, offsetof(trio_group, tells_waits), 0,
+     "Whether turns are what trio says of its waits."},
     {NULL, 0, 0, 0, NULL},
 };
 

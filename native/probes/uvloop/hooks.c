@@ -1,10 +1,10 @@
 #include "probes/uvloop/hooks.h"
 
-#include "probes/hooks/bracket.h"
-#include "probes/hooks/raised.h"
+#include "module/bracket.h"
+#include "cpython/objects/raised.h"
 #include "core/got/got.h"
 #include "probes/hooks/wait_hook.h"
-#include "cpython/names/work_called.h"
+#include "cpython/names/work_words.h"
 
 typedef int (*context_function)(PyObject *);
 typedef int (*uv_run_function)(void *loop, int mode);
@@ -22,6 +22,7 @@ static struct {
     bool turns;      /* runs and waits are seen */
     PyObject *loop_seen;
     PyObject *running_loop;
+    PyObject *spins;
 } uvloop;
 
 /* What the hooks lead to. Never changed back: threads may be inside them. */
@@ -31,8 +32,9 @@ static uv_run_function next_uv_run;
 static uv_start_function next_idle_start, next_check_start;
 static uv_callback next_idle, next_check; /* uvloop has one of each; NULL: not seen yet */
 
-/* What the calling thread does in uvloop. Contexts are addresses only. On one cache line: between two callbacks the kernel
- * has the caches to itself, and each line that has to come back costs some nanoseconds. */
+/* What the calling thread does in uvloop. Contexts are addresses only. On one cache line: between two
+ * callbacks the kernel has the caches to itself, and each line that has to come back costs some
+ * nanoseconds. */
 typedef struct {
     _Alignas(64) lc_lane *lane;
     uint64_t generation; /* of the agent that `lane` is of */
@@ -44,7 +46,7 @@ typedef struct {
     uint32_t inner_at;   /* the depth at which a handle was begun that runs others; 0: none is */
     bool own_turn;       /* the callback is a turn by itself */
     bool runs_others;    /* the next context is that of a handle that runs others */
-    bool is_refused;     /* a context was not entered, though uvloop will leave it */
+    bool is_refused;     /* uvloop will leave a context that was not entered */
     bool runs;           /* inside uv_run */
     bool was_in_turn;    /* of a loop around it */
 } uvloop_thread;
@@ -57,8 +59,8 @@ static _Thread_local uvloop_thread own __attribute__((tls_model("initial-exec"))
 
 /* ---- runs -------------------------------------------------------------------------------- */
 
-/* Without the GIL. The lane is opened at the run's first callback, which has it: uvloop runs its idle handle at
- * once. */
+/* Without the GIL. The lane is opened at the run's first callback, which has it: uvloop runs its idle
+ * handle at once. */
 static int hooked_uv_run(void *loop, int mode)
 {
     const uvloop_thread outer = own;
@@ -86,7 +88,8 @@ static uint32_t frames_here(void)
     return count;
 }
 
-/* A word for all that the run calls: uvloop's handles cannot be read. No exception is set before; none after. */
+/* A word for all that the run calls: uvloop's handles cannot be read. No exception is set before; none
+ * after. */
 static uint64_t work_of_run(void)
 {
     PyObject *loop = uvloop.running_loop != NULL ? PyObject_CallNoArgs(uvloop.running_loop) : NULL;
@@ -111,7 +114,8 @@ static bool find_lane(void)
     }
     own.generation = lc_the_agent.generation;
     own.lane = lane;
-    own.depth = own.inner_at = own.bracket_at = 0; /* what was entered under another agent leaves unseen */
+    /* contexts that were entered under another agent are left without a bracket */
+    own.depth = own.inner_at = own.bracket_at = 0;
     if (lane != NULL) {
         own.work = work_of_run();
         lc_thread_lane_set_kind(lane, "uvloop");
@@ -125,8 +129,8 @@ static bool find_lane(void)
     return true;
 }
 
-/* The run's first callback, or the first under this agent. An exception that is set stays set; false where the program's own
- * came up meanwhile, and is set in its place. */
+/* The run's first callback, or the first under this agent. An exception that is set stays set; false where
+ * the program's own came up meanwhile, and is set in its place. */
 static __attribute__((noinline)) bool adopt_thread(void)
 {
     const lc_raised before = lc_raised_take();
@@ -138,9 +142,35 @@ static __attribute__((noinline)) bool adopt_thread(void)
     return false;
 }
 
+/* ---- spins ------------------------------------------------------------------------------- */
+
+#define SPINS_LOOK 256u
+
+static _Thread_local uint32_t told_looks __attribute__((tls_model("initial-exec")));
+
+/* The queue of what is ready is about to run, once a turn. Tells the probe how many turns in a row have begun
+ * without a wait of libuv's: SPINS_LOOK of them at a time, and 0 after the next wait. False with an exception
+ * set: the program's own. */
+static bool count_looks(void)
+{
+    const uint32_t looks = lc_wait_looks(), told = told_looks;
+    const bool has_waited = looks < told;
+    if (uvloop.spins == NULL || (!has_waited && looks - told < SPINS_LOOK)) {
+        return true;
+    }
+    told_looks = has_waited ? 0 : looks;
+    const lc_raised before = lc_raised_take();
+    if (lc_call_ours_with(uvloop.spins, has_waited ? 0 : looks - told)) {
+        lc_raised_put_back(before);
+        return true;
+    }
+    lc_raised_drop(before);
+    return false;
+}
+
 /* ---- callbacks --------------------------------------------------------------------------- */
 
-/* Where nothing was begun, the callback around it is not ours to end. */
+/* If nothing was begun here, the open callback belongs to an outer frame and must not be ended. */
 static inline lc_bracket own_bracket(void)
 {
     return (lc_bracket){own.epoch & 1u ? own.lane : NULL, own.generation, own.epoch, own.own_turn};
@@ -152,8 +182,8 @@ static inline __attribute__((always_inline)) void end_callback(void)
     lc_bracket_end(own_bracket());
 }
 
-/* The handles that run the queue and the writes enter a context, too: what they run are callbacks. So are a protocol's methods,
- * but where a transport tells its protocol to pause while a callback writes to it. */
+/* The handles that run the queue and the writes enter a context, too: what they run are callbacks. So are
+ * a protocol's methods, but where a transport tells its protocol to pause while a callback writes to it. */
 static inline __attribute__((always_inline)) void begin_callback(lc_lane *lane)
 {
     if (__builtin_expect(own.runs_others, 0)) {
@@ -173,8 +203,8 @@ static inline __attribute__((always_inline)) void begin_callback(lc_lane *lane)
     }
 }
 
-/* The program's own exception came up while we were at it (a signal's handler): it goes through as if the context had
- * refused. uvloop leaves it in any case. */
+/* The program's own exception came up while we were at it (a signal's handler): it goes through as if the
+ * context had refused. uvloop leaves it in any case. */
 static int refuse(PyObject *context)
 {
     const lc_raised before = lc_raised_take();
@@ -195,6 +225,9 @@ static __attribute__((hot)) int hooked_enter(PyObject *context)
     if (__builtin_expect(own.generation != lc_the_agent.generation, 0) && !adopt_thread()) {
         return refuse(context);
     }
+    if (__builtin_expect(own.runs_others, 0) && !count_looks()) {
+        return refuse(context);
+    }
     own.depth++;
     if (__builtin_expect(own.lane != NULL, 1)) {
         begin_callback(own.lane);
@@ -208,7 +241,7 @@ static __attribute__((hot)) int hooked_exit(PyObject *context)
         own.is_refused = false;
         return 0;
     }
-    if (__builtin_expect(own.depth > 0, 1)) { /* what was entered before the hooks were there leaves unseen */
+    if (__builtin_expect(own.depth > 0, 1)) { /* 0: it was entered before the hooks were laid */
         if (__builtin_expect(own.depth == own.bracket_at, 1)) {
             end_callback();
         } else if (own.depth == own.inner_at) {
@@ -232,7 +265,8 @@ static inline void run_others(uv_callback callback, void *handle)
 static void hooked_idle(void *handle) { run_others(next_idle, handle); }
 static void hooked_check(void *handle) { run_others(next_check, handle); }
 
-static int start(uv_start_function next, void *handle, uv_callback callback, uv_callback *known, uv_callback hook)
+static int start(uv_start_function next, void *handle, uv_callback callback, uv_callback *known,
+                 uv_callback hook)
 {
     if (*known == NULL) {
         *known = callback;
@@ -292,8 +326,8 @@ static bool lay(int function, lc_got_object object)
     return uvloop.counts[function] != 0;
 }
 
-/* Callbacks need all: an entered context that is never seen to be left would be a callback without end, and so would be the queue
- * of all that is ready. */
+/* Callbacks need all: an entered context that is never seen to be left would be a callback without end,
+ * and so would be the queue of all that is ready. */
 static bool lay_callbacks(lc_got_object object)
 {
     static const int needed[] = {IDLE, CHECK, EXIT, ENTER};
@@ -321,20 +355,22 @@ static PyObject *hook_turns(PyObject *module, lc_got_object object, bool *runs)
 
 PyObject *lc_hook_uvloop(PyObject *module, PyObject *args)
 {
-    PyObject *handle, *running_loop, *loop_seen;
+    PyObject *handle, *running_loop, *loop_seen, *spins;
     bool runs = false;
-    if (!PyArg_ParseTuple(args, "O!OO", &PyType_Type, &handle, &running_loop, &loop_seen)) {
+    if (!PyArg_ParseTuple(args, "O!OOO", &PyType_Type, &handle, &running_loop, &loop_seen, &spins)) {
         return NULL;
     }
     const lc_got_object object = {.address = CODE(((PyTypeObject *)handle)->tp_dealloc)};
     Py_XSETREF(uvloop.running_loop, Py_NewRef(running_loop));
     Py_XSETREF(uvloop.loop_seen, Py_NewRef(loop_seen));
+    Py_XSETREF(uvloop.spins, Py_NewRef(spins));
     PyObject *waits = hook_turns(module, object, &runs);
     if (waits == NULL) {
         return NULL;
     }
     uvloop.turns = runs && PyTuple_GET_SIZE(waits) != 0;
-    return Py_BuildValue("(ONO)", runs ? Py_True : Py_False, waits, lay_callbacks(object) ? Py_True : Py_False);
+    return Py_BuildValue("(ONO)", runs ? Py_True : Py_False, waits,
+                         lay_callbacks(object) ? Py_True : Py_False);
 }
 
 PyObject *lc_unhook_uvloop(PyObject *module, PyObject *Py_UNUSED(unused))
@@ -344,6 +380,7 @@ PyObject *lc_unhook_uvloop(PyObject *module, PyObject *Py_UNUSED(unused))
     }
     Py_CLEAR(uvloop.loop_seen);
     Py_CLEAR(uvloop.running_loop);
+    Py_CLEAR(uvloop.spins);
     if (uvloop.waits == NULL) {
         Py_RETURN_NONE;
     }

@@ -1,67 +1,39 @@
-"""Starts loopcanary where its .pth file is not installed; `loopcanary run` puts this folder on PYTHONPATH.
+"""Starts loopcanary in children of a watched program: this folder comes first on their PYTHONPATH.
 
-The program's own sitecustomize, if there is one, runs as if this one were not there.
+The child's own sitecustomize, if there is one, runs as if this one were not there. A child may run any
+Python, 2.7 too: this file has to compile for it.
 """
 
-# ruff: noqa: INP001, PTH100, PTH118, PTH120 - a folder on sys.path, and pathlib is not loaded yet
-
-from __future__ import annotations
+# ruff: noqa: I002, INP001, PTH120 - a folder on sys.path, and pathlib is not loaded yet
 
 import os
 import sys
 
-
-def _leave_path() -> None:
-    """Takes this folder off sys.path. Before a thread of ours runs: one that imports while an entry goes
-    would pass over the next entry, the standard library perhaps."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
-
-
-def _run_hidden() -> None:
-    """Runs the sitecustomize that this one hides."""
-    ours = sys.modules.pop("sitecustomize", None)
+_HERE = os.path.dirname(__file__)
+# A new list: a thread that imports now, started by a .pth file, goes on through the old one.
+sys.path = [entry for entry in sys.path if entry != _HERE]
+if os.environ.get("LOOPCANARY") == "1" and sys.version_info >= (3, 11):
     try:
-        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401 - the other one
-    except ImportError as error:
-        if error.name != "sitecustomize":
-            raise
-        if ours is not None:
-            sys.modules["sitecustomize"] = ours
-
-
-def _start() -> None:
-    """Imports loopcanary from beside this folder, which need not be on sys.path, and starts it."""
-    if os.environ.get("LOOPCANARY") != "1" or sys.version_info < (3, 11):
-        return
-    try:
-        _import_from_here()
+        sys.path.append(
+            os.path.dirname(os.path.dirname(_HERE))
+        )  # where the child has no loopcanary of its own
+        try:
+            import loopcanary  # noqa: F401 - from now on it finds its modules without sys.path
+        finally:
+            sys.path.pop()
         from loopcanary._startup import start
 
         start()
-    except Exception as error:  # noqa: BLE001 - the program must start whatever happens here
+    except BaseException as error:  # noqa: BLE001 - the program must start whatever happens here
+        # Also where a package of our name that the child finds ends the process. The price: Control-C in
+        # these milliseconds is lost, once.
         if os.environ.get("LOOPCANARY_DEBUG"):
-            sys.stderr.write(f"loopcanary: not started: {type(error).__name__}: {error}\n")
+            sys.stderr.write("loopcanary: not started: " + type(error).__name__ + ": " + str(error) + "\n")
 
-
-def _import_from_here() -> None:
-    from importlib.util import find_spec, module_from_spec, spec_from_file_location
-
-    if find_spec("loopcanary") is not None:
-        return
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    spec = spec_from_file_location(
-        "loopcanary",
-        os.path.join(package, "__init__.py"),
-        submodule_search_locations=[package],
-    )
-    if spec is None or spec.loader is None:
-        return
-    module = module_from_spec(spec)
-    sys.modules["loopcanary"] = module
-    spec.loader.exec_module(module)
-
-
-_leave_path()
-_start()
-_run_hidden()
+_ours = sys.modules.pop("sitecustomize")
+try:
+    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401 - the one that this one hides
+except ImportError as error:
+    if getattr(error, "name", "sitecustomize") != "sitecustomize":  # Python 2 does not say which
+        raise
+    sys.modules["sitecustomize"] = _ours

@@ -11,7 +11,6 @@ doctor        what works here, of each part a file
 health        whether the loops of running programs make progress
 dump          another process, read from outside
 top           all watched processes, from their flight files
-notify        the follower of stores; notify_start: starts one beside a program
 attach        another process, watched from now on; attach_inside: what runs in it
 """
 

@@ -9,10 +9,11 @@ import os
 
 from loopcanary.assembly import is_main_interpreter, native_module
 from loopcanary.config import usual_store
-from loopcanary.engine import Boundary, say_what_is_missing
-from loopcanary.engine.attachment import follow
+from loopcanary.engine import Boundary, say_what_is_missing, without_threads
+from loopcanary.engine.attachment import follow, tell_exit
 from loopcanary.engine.canary import Canary
-from loopcanary.model.config import NATIVE, PORTABLE, Config
+from loopcanary.facts import library_folders, working_folder
+from loopcanary.model.config import NATIVE, OFF, ON, PORTABLE, Config
 from loopcanary.registry import INTEGRATIONS, LOOPS, REGISTRY
 from loopcanary.whose_stderr import may_speak, own_stderr_file
 
@@ -22,23 +23,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary._native import Native
-    from loopcanary.engine.in_process.parts import Engine
+    from loopcanary.engine.apart import Apart
+    from loopcanary.engine.canary import Engine
     from loopcanary.integrations.installed import Integrations
     from loopcanary.protocols.loops import PortableSide, Probe, Windows
     from loopcanary.protocols.tracing import Tracers
 
+_EXECUTORS = "concurrent.futures.thread"
 _PIPE_BUF = 4096
 """What polls as writable takes this much without blocking (pipe(7))."""
-_PARTS = (
-    *("loopcanary.wire", "loopcanary.words.titles", "loopcanary.flight.reader", "loopcanary.diagnosis"),
-    *("loopcanary.store", "loopcanary.assembly.store", "loopcanary.assembly.engine"),
-)
-"""What an engine that judges is made of, in pieces of some 10 ms: those that others need first."""
 
 
 def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
     """A canary for this process, not yet armed; None in a subinterpreter. Reads the extension's file only."""
-    boundary = Boundary(_say_nothing if config.quiet or not may_speak() else _sayer())
+    boundary = Boundary(_say_nothing if config.console == OFF or not may_speak() else _sayer())
     native, reason = _native_module(config.engine)
     if native is None and not is_main_interpreter():
         # Patches and signals are the process's; and one that ends while it has threads of ours aborts that.
@@ -48,6 +46,7 @@ def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
     if native is None and config.engine == NATIVE:
         boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
     REGISTRY.failed = boundary.failed
+    config = without_threads(config, boundary)
     store, notice, is_usable = _store(config)
     # Absolute from here on: children store in the same place wherever they change to.
     canary = Canary(
@@ -55,9 +54,9 @@ def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
         native=native,
         make_probes=_all_probes,
         make_engine=_engine,
-        parts=[lambda name=name: _load(name) for name in _PARTS],  # type: ignore[misc]
         boundary=boundary,
     )
+    REGISTRY.imports = lambda part, imports: _apart(canary, native).load(part, imports)
     if config.methods:
         _trace_calls(canary, native)
     if native is not None:
@@ -80,7 +79,7 @@ def _store(config: Config) -> tuple[str, str | None, bool]:
         return folder, None, True
     from loopcanary.store.location import locate
 
-    location = locate()
+    location = locate(config.store)
     return str(location.folder.absolute()), location.notice, location.is_usable
 
 
@@ -114,10 +113,11 @@ def _trace_calls(canary: Canary, native: Native | None) -> None:
         canary.boundary.tell("methods are not traced: the portable engine cannot")
         return
     from loopcanary.assembly.tracing.methods import SwitchedCalls
-    from loopcanary.tracers.methods.calls_tracer import CallsTracer
+    from loopcanary.tracers.methods import CallsTracer
 
     config = canary.config
-    tracer = CallsTracer(native, config.methods, config.methods_ring, config.slow_method_ns)
+    tell, slow_ns = canary.boundary.tell, config.slow_method_ns
+    tracer = CallsTracer(native, config.methods, config.methods_ring, tell, slow_ns)
     canary.calls = SwitchedCalls(tracer, canary)
 
 
@@ -142,7 +142,31 @@ def _native_module(choice: str) -> tuple[Native | None, str]:
 
 
 def _all_probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
-    return [*_probes(canary, native), _LateIntegrations(canary, native)]
+    exits = [] if native is None else [_LateExit(canary, native)]
+    return [*_probes(canary, native), _LateIntegrations(canary, native), *exits]
+
+
+class _LateExit:
+    """Stands for executors of threads: at the end of the program they wait before any other that has asked
+    `threading` to be called then, so that the watchdog has to be told again."""
+
+    kind = "exit"
+
+    def __init__(self, canary: Canary, native: Native) -> None:
+        from loopcanary.probes import ImportWatch
+
+        self._watch = ImportWatch(
+            _EXECUTORS, lambda: canary.boundary.call("exit", lambda: tell_exit(native, _EXECUTORS))
+        )
+
+    def install(self) -> None:
+        """Idempotent."""
+        self._watch.cancel()
+        self._watch.start()
+
+    def uninstall(self) -> None:
+        """What `threading` was asked for stays. Idempotent."""
+        self._watch.cancel()
 
 
 class _LateIntegrations:
@@ -180,8 +204,8 @@ class _LateIntegrations:
 def _probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
     from loopcanary.probes import LateProbe
 
-    def containing(kind: str) -> Callable[[Callable[[], None]], object]:
-        return lambda patch: canary.boundary.call(f"probe {kind}", patch)
+    def containing(kind: str, is_ours: bool = True) -> Callable[[Callable[[], None]], object]:
+        return _contained(canary, native, f"probe {kind}", is_ours=is_ours)
 
     side = native or _portable_side(canary)
     loops = [
@@ -189,12 +213,12 @@ def _probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
             kind,
             side,
             canary.loop_seen,
-            containing(kind.kind),
+            containing(kind.kind, one.is_built_in),
             lambda: _tracers(canary),
-            windows=None if native is None else lambda: _windows(canary),
+            windows=None if native is None else _windows,
             probe=probe,
         )
-        for _, kind in REGISTRY.loaded(LOOPS)
+        for one, kind in REGISTRY.loaded(LOOPS)
         if (probe := kind.portable if native is None else kind.probe) is not None
     ]
     return loops if native is None else [*loops, _answers(canary, native, containing("answers"))]
@@ -202,6 +226,7 @@ def _probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
 
 def _integrations(canary: Canary, native: Native | None) -> Integrations:
     """All of them, not yet installed."""
+    from loopcanary.assembly.kept import CELLS_HERE
     from loopcanary.engine import scopes
     from loopcanary.integrations.installed import Integrations
     from loopcanary.integrations.telling import Telling
@@ -211,16 +236,34 @@ def _integrations(canary: Canary, native: Native | None) -> Integrations:
         scopes,
         canary.loop_seen,
         lambda: _tracers(canary),
-        request_threshold_ns=canary.config.request_threshold_ns,
-        task_threshold_ns=canary.config.task_threshold_ns,
+        job_threshold_ns=canary.config.job_threshold_ns,
         ends=canary.stop,
+        judges=lambda: canary.take_over(CELLS_HERE),
+        starts=canary.start,
         engine=native,
     )
 
-    def contain(part: str, patch: Callable[[], Any]) -> None:
-        canary.boundary.call(part, patch)
+    theirs = {library.name for one, library in REGISTRY.loaded(INTEGRATIONS) if not one.is_built_in}
+
+    def contain(name: str, patch: Callable[[], Any]) -> None:
+        _contained(canary, native, f"integration {name}", is_ours=name not in theirs)(patch)
 
     return Integrations(tell, ImportWatch, contain)
+
+
+def _contained(
+    canary: Canary, native: Native | None, part: str, *, is_ours: bool
+) -> Callable[[Callable[[], Any]], object]:
+    """What calls patches of libraries, on the importing thread."""
+    if is_ours:
+        return lambda patch: canary.boundary.call(part, patch)
+    return lambda patch: canary.boundary.call(part, lambda: _apart(canary, native).named(part, patch))
+
+
+def _apart(canary: Canary, native: Native | None) -> Apart:
+    from loopcanary.engine.apart import Apart
+
+    return Apart(native, canary.boundary.tell)
 
 
 def _portable_side(canary: Canary) -> PortableSide:
@@ -230,7 +273,7 @@ def _portable_side(canary: Canary) -> PortableSide:
 
 
 def _answers(canary: Canary, native: Native, contain: Callable[[Callable[[], None]], object]) -> Probe:
-    from loopcanary.probes.answers import AnswersProbe
+    from loopcanary.probes import AnswersProbe
 
     canary.tracing.before_figures = lambda: _trace_answers(canary, native)
     return AnswersProbe(native, contain)
@@ -241,47 +284,42 @@ def _trace_answers(canary: Canary, native: Native) -> None:
     if canary.tracing.traces is None and not native.answers():
         return
     from loopcanary.assembly.tracing.all import tracing_of
-    from loopcanary.probes.answers import figures
+    from loopcanary.probes import answer_figures
 
-    tracing_of(canary).input_elsewhere = lambda: figures(native)
+    tracing_of(canary).input_elsewhere = lambda: answer_figures(native)
 
 
 def _tracers(canary: Canary) -> Tracers:
     """Made when the first probe asks for them: most programs draw nothing."""
-    from loopcanary.assembly.tracing.all import tracing_of
 
-    return tracing_of(canary)
+    def make() -> Tracers:
+        from loopcanary.assembly.tracing.all import tracing_of
+
+        return tracing_of(canary)
+
+    tracers: Tracers = make() if canary.tracing.traces is not None else canary.load(make)
+    return tracers
 
 
-def _windows(canary: Canary) -> Windows:
+def _windows() -> Windows:
     """As _tracers: for the first toolkit with windows."""
     from loopcanary.tracers.titles import Titles
 
-    return Titles(are_told=canary.config.window_titles)
+    return Titles()
 
 
 def _engine(canary: Canary, native: Native | None) -> Engine:
     from loopcanary.assembly import kept
 
-    if native is not None and not canary.config.quiet and may_speak():
-        native.speaks(*own_stderr_file())
-    config = canary.config
-    missing = canary.no_keeper or kept.no_keeper(config, is_native=native is not None)
+    if native is not None and canary.config.console != OFF and may_speak():
+        folders = (working_folder() or "/", *library_folders()) if canary.config.console == ON else ()
+        native.speaks(*own_stderr_file(), tuple(map(os.fsencode, folders)))
     is_store_usable = not canary.boundary.is_off("store")
-    at_start = kept.needed_at_start(config, has_keeper=missing is None, is_store_usable=is_store_usable)
-    canary.no_keeper = missing or at_start
-    if at_start is None and canary.kept is None:  # else the program takes over from the one in force
-        if native is not None:
-            return kept.make_kept(canary, native)
-        from loopcanary.assembly.late_portable import make_late
+    canary.no_keeper = canary.no_keeper or kept.no_keeper(
+        canary.config, is_native=native is not None, is_store_usable=is_store_usable
+    )
+    if canary.no_keeper is None and native is not None:
+        return kept.make_kept(canary, native)
+    from loopcanary.assembly.judging import make_judging
 
-        return make_late(canary)
-    from loopcanary.assembly import engine
-
-    return engine.make_engine(canary, native)
-
-
-def _load(name: str) -> object:
-    from importlib import import_module
-
-    return import_module(name)
+    return make_judging(canary, native)

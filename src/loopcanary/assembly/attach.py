@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from loopcanary import outside
 from loopcanary.assembly.dump import name_of_syscall
 from loopcanary.model.outside import Attached, Detached, Unseen
-from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError
 from loopcanary.outside.mailbox import Mailbox
-from loopcanary.outside.nudge import nudge
-from loopcanary.outside.remote import FIRST_VERSION, send
-from loopcanary.outside.script import script
-from loopcanary.outside.tasks import read_task
+from loopcanary.outside.processes import (
+    HangsError,
+    NotReachableError,
+    NotReadableError,
+    OutsideError,
+    read_task,
+)
+from loopcanary.outside.remote import FIRST_VERSION, nudge, script, send
 
 if TYPE_CHECKING:
     from loopcanary.outside import Interpreter, Process

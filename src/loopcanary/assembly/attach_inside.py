@@ -17,8 +17,7 @@ _LOADED = (
     "loopcanary.assembly.engine",
     "loopcanary.assembly.agent",
     "loopcanary.config",
-    "loopcanary.engine.in_process.native",
-    "loopcanary.integrations.patches",
+    "loopcanary.engine.native",
     "loopcanary.integrations.telling",
     "loopcanary.probes",
     "loopcanary.store.recovery.flight_files",
@@ -68,8 +67,8 @@ def _load() -> dict[str, Any]:
         import_module(name)
 
     from loopcanary import config
-    from loopcanary.diagnosis import prepare
-    from loopcanary.diagnosis.code.code_paths import captured
+    from loopcanary.diagnosis.code.ownership import captured
+    from loopcanary.diagnosis.judgement import prepare
     from loopcanary.registry import LOOPS, REGISTRY, load
 
     for _, kind in REGISTRY.loaded(LOOPS):

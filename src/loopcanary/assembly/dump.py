@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from loopcanary import flight, outside
 from loopcanary.assembly import native_module
-from loopcanary.diagnosis.code.sources import FileSources
 from loopcanary.diagnosis.samples.syscalls import syscall_name
 from loopcanary.engine.recorder import SUFFIX
 from loopcanary.facts import program_of_command_line
 from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, Unseen
 from loopcanary.outside.memory import mapped_files, mappings, openable
+from loopcanary.source_text import FileSources
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,19 +6,18 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loopcanary.diagnosis.code.code_paths import CodePaths, captured
-from loopcanary.diagnosis.code.sources import FileSources, SourceLines
+from loopcanary.diagnosis.code.ownership import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
-from loopcanary.diagnosis.health.loop import delay_shares, delay_without
-from loopcanary.registry import issue_kind, said_of
-from loopcanary.tracers.judging import lag_fingerprint
-from loopcanary.tracers.reported import identity, reported_fingerprint
+from loopcanary.diagnosis.health import delay_shares, delay_without
+from loopcanary.model import Stall
+from loopcanary.protocols.kinds import kind_of
+from loopcanary.source_text import FileSources, SourceLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from loopcanary.diagnosis.health.loop import Cut
-    from loopcanary.model import Issue, LoopHealth, Stall
+    from loopcanary.diagnosis.health import Cut
+    from loopcanary.model import Issue, LoopHealth
 
 
 def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
@@ -28,24 +27,12 @@ def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
         issue: Of any kind.
         stalls: Those in it.
     """
-    known: tuple[str, ...] | None = said_of(issue, "grouped")
-    if known is not None:
-        return known
-    kind = issue.kind.value
-    place = issue_kind(kind).place
-    if not place:
-        parts = identity(issue)
-        return (f"kind={kind}", *parts) if reported_fingerprint(kind, parts) == issue.fingerprint else ()
-    for stall in stalls:
-        if lag_fingerprint(kind, issue.loop, stall, None) == issue.fingerprint:
-            return (f"kind={kind}", f"stall={stall.fingerprint}")
-    name = getattr(issue, place)
-    if lag_fingerprint(kind, issue.loop, None, name) == issue.fingerprint:
-        return (f"kind={kind}", f"loop={issue.loop}", *((f"{place}={name}",) if name else ()))
-    return ()
+    if isinstance(issue, Stall):
+        return _stall_parts(issue)
+    return kind_of(issue).grouped(issue, stalls)
 
 
-def stall_parts(stall: Stall) -> tuple[str, ...]:
+def _stall_parts(stall: Stall) -> tuple[str, ...]:
     """What the fingerprint of a stall was made of; empty where that is not known.
 
     The folders of its process, to which a fingerprint's files are relative, are not stored. So each that
@@ -78,8 +65,8 @@ def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[Cut]], int | None]
 
 
 def longer(loop: LoopHealth, times_ns: Sequence[int]) -> Sequence[float]:
-    """Of events that arrive at random moments, the share that waits longer than each of these times; nothing
-    where the loop's histogram is not known."""
+    """For each of these times, the share of events, arriving at random moments, that wait longer than it.
+    Empty if the loop's histogram is not known."""
     return delay_shares(loop, times_ns) if loop.histogram and loop.window_ns > 0 else ()
 
 

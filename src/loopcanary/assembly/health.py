@@ -15,6 +15,7 @@ from loopcanary import flight
 from loopcanary.engine.flight_place import SHARED_MEMORY, in_memory
 from loopcanary.engine.recorder import SUFFIX
 from loopcanary.model.live import ProgramProgress, progress_of
+from loopcanary.whose_folder import REACHED, below
 
 _STOPPED = b"T"
 _NAME_MAX = 200
@@ -37,7 +38,7 @@ def programs(
     """
     found: dict[tuple[int, int] | None, ProgramProgress] = {}
     for path in _paths(stores, shared_memory):
-        with suppress(flight.FlightError, OSError), flight.FlightFile.open(path.resolve()) as file:
+        with suppress(flight.FlightError, OSError), flight.FlightFile.open(path) as file:
             header = file.header
             if (pid is None or header.pid == pid) and file.identity not in found and _runs(file, header):
                 found[file.identity] = _progress(file, header)
@@ -51,7 +52,9 @@ def _paths(stores: Iterable[Path], shared_memory: Path) -> Iterator[Path]:
         from loopcanary.store import FLIGHT_FOLDER  # few ask for it
 
         with suppress(OSError):
-            yield from (path for path in (store / FLIGHT_FOLDER).iterdir() if path.name.endswith(SUFFIX))
+            folder = Path(below(str(store), FLIGHT_FOLDER, theirs=True))
+            names = (path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+            yield from (path if str(path).startswith(REACHED) else path.resolve() for path in names)
 
 
 def _runs(file: flight.FlightFile, header: flight.FlightHeader) -> bool:
@@ -67,7 +70,9 @@ def _runs(file: flight.FlightFile, header: flight.FlightHeader) -> bool:
 
 
 def _progress(file: flight.FlightFile, header: flight.FlightHeader) -> ProgramProgress:
-    lanes, _ = file.glances().look()
+    glances, now_ns = file.glances(), time.monotonic_ns()
+    lanes, _ = glances.look()
+    hang = glances.hang()
     facts = file.facts()
     name = facts.get("name")
     return ProgramProgress(
@@ -75,7 +80,9 @@ def _progress(file: flight.FlightFile, header: flight.FlightHeader) -> ProgramPr
         pid=header.pid,
         started_ns=header.started_ns,
         is_stopped=_is_stopped(header),
-        loops=progress_of(lanes, time.monotonic_ns()),
+        loops=progress_of(lanes, now_ns),
+        hang=None if hang is None else hang[0],
+        hang_ns=0 if hang is None else max(0, now_ns - hang[1]),
     )
 
 

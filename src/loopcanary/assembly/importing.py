@@ -8,30 +8,27 @@ from dataclasses import field, replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-from loopcanary.diagnosis.code.code_paths import CodePaths
+from loopcanary.diagnosis.code.ownership import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
-from loopcanary.importers.call_trees import with_calls
-from loopcanary.importers.findings import finding_of
-from loopcanary.importers.frames import jank_of
-from loopcanary.importers.java import local_ns, wall_ns
-from loopcanary.importers.matrix_rows import is_mapping, methods_of
-from loopcanary.importers.ownership import JavaOwnership
+from loopcanary.importers.issues import finding_of, jank_of, start_of
+from loopcanary.importers.java import JavaOwnership, local_ns, wall_ns
+from loopcanary.importers.matrix_calls import is_mapping, methods_of, with_calls
 from loopcanary.importers.sources import Text, says_nothing, streams, unquoted
-from loopcanary.importers.starts import start_of
 from loopcanary.importers.verdicts import stall_of
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Session, SessionEnd
-from loopcanary.model.figures.frames import SceneFrames
-from loopcanary.model.figures.traces import TraceFigures
+from loopcanary.model.figures import SceneFrames, TraceFigures
 from loopcanary.protocols.imports import Blocked, SeenFinding, SeenFrames, SeenStart
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.registry import IMPORTERS, REGISTRY
-from loopcanary.tracers.judging import lag_fingerprint
-from loopcanary.tracers.reported import identity, reported_fingerprint
 from loopcanary.words.android import LOOPER
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from loopcanary.model import ImportedFinding, Startup
     from loopcanary.protocols.imports import CodePlace, Line, Seen, TextImporter
+    from loopcanary.protocols.kinds import Kind
     from loopcanary.store import Intake
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[_-](\d\d)-(\d\d)-(\d\d)", re.ASCII)
@@ -154,7 +151,7 @@ class TextIntake:
         key = (session, seen.scene, jank.figures.refresh_mhz)
         known = self._frames.get(key)
         self._frames[key] = scene if known is None else replace(known, figures=known.figures + scene.figures)
-        self.intake.add_issue(replace(jank, fingerprint=lag_fingerprint("jank", LOOPER, None, seen.scene)))
+        self.intake.add_issue(replace(jank, fingerprint=kind_of(jank).fingerprint(jank)))
 
     def _add_other(self, seen: SeenStart | SeenFinding, text: Text, near_ns: int) -> None:
         began_ns = _began(seen, text, near_ns)
@@ -168,8 +165,15 @@ class TextIntake:
         else:
             issue_id = f"{session}-finding-{_digest(content)}"
             issue = finding_of(seen, self._own, issue_id=issue_id, session=session, began_wall_ns=wall_ns)
-        bug = reported_fingerprint(issue.kind.value, identity(issue))
-        self.intake.add_issue(replace(issue, fingerprint=bug))
+        kind: Kind[Any] = kind_of(issue)
+        self.intake.add_issue(
+            replace(
+                issue,
+                title=kind.title(issue) or issue.kind.value,
+                advice=issue.advice or kind.advice(issue),
+                fingerprint=kind.fingerprint(issue),
+            )
+        )
 
     def _session(self, blocked: Seen, began_ns: int, source: str) -> str:
         """The run: of one process, build and device there is one. When it began and ended, no log says."""
@@ -203,8 +207,11 @@ def _session_of(key: str, blocked: Seen, began_ns: int, *, source: str, now_wall
         started_wall_ns=began_ns,
         end=SessionEnd.RUNNING,
         version=device.version[:_TEXT_MAX] or None,
-        qualifier=device.qualifier[:_TEXT_MAX] or None,
-        network=device.network[:_TEXT_MAX] or None,
+        labels={
+            name: value[:_TEXT_MAX]
+            for name, value in (("qualifier", device.qualifier), ("network", device.network))
+            if value
+        },
         system="Android",
         cores=min(device.cores, 1_024),
         memory_bytes=min(device.memory_bytes, _MEMORY_MAX),

@@ -11,7 +11,7 @@ from loopcanary.model import Config, Session
 from loopcanary.whose_stderr import is_a_child, is_by_hand, may_speak
 
 if TYPE_CHECKING:
-    from loopcanary.protocols.screens import TextScreen
+    from loopcanary.protocols.plugins import TextScreen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

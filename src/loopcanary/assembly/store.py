@@ -13,10 +13,11 @@ from typing import Any
 
 from loopcanary import diagnosis, flight, store
 from loopcanary.assembly import native_module
+from loopcanary.assembly.roots_sources import RootsSources, is_root, is_roots
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
 from loopcanary.engine.flight_place import forgotten, place_in_memory
+from loopcanary.facts import OWN_CODE, pid_namespace
 from loopcanary.flight.beside.calls import read_calls
-from loopcanary.flight.format import TakenBy
 from loopcanary.model import (
     Clock,
     Config,
@@ -30,6 +31,7 @@ from loopcanary.model import (
 )
 from loopcanary.model.method_map import METHODS, START, remove_beside
 from loopcanary.model.trace_cells import TRACES
+from loopcanary.source_text import FileSources, SourceReader
 
 # Now: the drain, which recovers, shall import nothing.
 from loopcanary.store.recovery import flight_files, flight_folder
@@ -38,7 +40,6 @@ CODE_PATHS = "code_paths"
 SETTINGS = "settings"
 STORE = "store"
 """Keys that the facts in a flight file have beside the session's own."""
-_SLOW_METHOD = "LOOPCANARY_SLOW_METHOD"
 _CLOCK_SLACK_NS = 5_000_000_000
 """btime of /proc/stat is in whole seconds, and the wall clock may have been set since the boot."""
 
@@ -48,11 +49,18 @@ def open_store(folder: Path, config: Config | None = None) -> store.Store:
     return store.Store(folder, retention=retention_of(config or Config()))
 
 
+def ignored_bugs(of: store.Store) -> set[str]:
+    """Fingerprints of the bugs that people ignore; none where the store cannot be read. Raises nothing."""
+    try:
+        return {bug for bug, remark in of.reader.remarks().items() if remark.ignored}
+    except (store.StoreError, OSError):
+        return set()
+
+
 def retention_of(config: Config) -> store.Retention:
     """What is kept of a program's stalls."""
-    return store.Retention(
-        age_ns=config.retention_age_ns, stalls=config.retention_stalls, bytes=config.retention_bytes
-    )
+    age_ns, size = config.retention
+    return store.Retention(age_ns=age_ns, bytes=size)
 
 
 def _as_it_is(stall: Stall) -> Stall:
@@ -67,6 +75,7 @@ def recover(
     names: Collection[str] | None = None,
     intercept: Callable[[Stall], Stall | None] = _as_it_is,
     ended_ns: int | None = None,
+    sources: SourceReader | None = None,
 ) -> store.Recovery:
     """Takes in what dead processes left in the store's folder, and looks at what running ones do now.
 
@@ -74,8 +83,11 @@ def recover(
     wants to know nothing of the processes beside it and shall not take longer the more there are. `names`: of
     the files to deal with; None: all. `intercept`: gets each stall before it is stored, and may drop it.
     `ended_ns`: when the process of that one file was seen to have ended, monotonic; None: not known.
+    `sources`: what is quoted of it, where it was root's while it lived; root quotes nothing else of the dead.
     """
-    autopsy = Autopsy(own, ended_ns)
+    if sources is None and into.lender:
+        sources = FileSources()  # nothing is stored, and `may_show` says what root shows
+    autopsy = Autopsy(own, ended_ns, sources, into.folder)
     forensics = store.Forensics(
         place=place_in_memory,
         open=autopsy.open,
@@ -91,7 +103,7 @@ def recover(
         unreadable=(flight.FlightError, OSError),
     )
     found = flight_files.recover(into, forensics, living=living, names=names)
-    if living:
+    if living and not into.lender:
         flight_files.settle(into, found, host=host_name(), is_gone=_is_gone)
         _give_memory_back(autopsy)
     return found
@@ -121,6 +133,9 @@ def _noted(
 def _give_memory_back(autopsy: Autopsy) -> None:
     """Removes what dead processes left in shared memory a month ago, and nothing has read since: their stores
     are gone, or given up."""
+    from loopcanary.keeper.seat import forget_unused
+
+    forget_unused(time.time())
     for path in forgotten(time.time()):
         with suppress(flight.FlightError, OSError), autopsy.open(path) as remains:
             if autopsy.is_dead(remains):
@@ -131,16 +146,25 @@ def _give_memory_back(autopsy: Autopsy) -> None:
 class Autopsy:
     """Reads flight files of other processes, and judges by those processes' own paths and settings."""
 
-    def __init__(self, own: Path | None = None, ended_ns: int | None = None) -> None:
-        """As `recover`."""
+    def __init__(
+        self,
+        own: Path | None = None,
+        ended_ns: int | None = None,
+        sources: SourceReader | None = None,
+        store: Path | None = None,
+    ) -> None:
+        """As `recover`; `store`: the folder of the one that it is for."""
         self._own = own
         self._ended_ns = ended_ns
+        self._sources = sources or FileSources()
+        if sources is None and store is not None and is_root():
+            self._sources = RootsSources(self._sources, self._is_roots, store)
         self._opened: flight.FlightFile | None = None
         self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
 
     @classmethod
     def of(cls, opened: flight.FlightFile) -> Autopsy:
-        """Of a file that is open, and is closed by others."""
+        """The autopsy of a file that is open, and that others close."""
         made = cls()
         made._opened = opened
         return made
@@ -165,7 +189,9 @@ class Autopsy:
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
         paths, config = self._facts_of(session.id)
-        stall = diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
+        stall = diagnosis.diagnose(
+            evidence, session, config, clock, state=state, paths=paths, sources=self._sources
+        )
         if self._opened is None:
             return stall
         return marked(with_calls(stall, evidence, self._opened, config, paths), self._opened)
@@ -174,14 +200,14 @@ class Autopsy:
         """See Forensics."""
         if not os.path.exists(remains.name.removesuffix(flight_folder.CLAIMED) + START):  # noqa: PTH110
             return None
-        from loopcanary.assembly.keeper.startup_notes import start_in
+        from loopcanary.assembly.beside import start_in
 
         return start_in(remains, session, config_of(remains.facts()), last_ns=last_ns)
 
     def is_wanted(self, stall: Stall) -> bool:
         """As a keeper decides; the settings of a process with a drain of its own are not all known here."""
         paths, config = self._facts_of(stall.session)
-        return config.keep_ignored or diagnosis.drop_reason(stall, config, paths) is None
+        return not config.delete_ignored or diagnosis.drop_reason(stall, config, paths) is None
 
     def noted(
         self,
@@ -204,12 +230,16 @@ class Autopsy:
     def _slow_calls(self, remains: flight.FlightFile, session: Session) -> Sequence[Issue]:
         if not os.path.exists(remains.name.removesuffix(flight_folder.CLAIMED) + METHODS):  # noqa: PTH110
             return ()
-        from loopcanary.assembly.slow_calls import TakenSlowCalls
+        from loopcanary.assembly.beside import SlowCallIssues
 
         paths, config = self._facts_of(session.id)
         last_ns = self._ended_ns or remains.header.heartbeat_ns
         owns = owned_by(config, paths)
-        return TakenSlowCalls().left_behind(remains, session, config, owns, last_ns=last_ns)
+        return SlowCallIssues().left_behind(remains, session, config, owns, last_ns=last_ns)
+
+    def _is_roots(self) -> bool:
+        remains = self._opened
+        return remains is not None and is_roots(remains.header.pid, remains.name)
 
     def _facts_of(self, session: str) -> tuple[diagnosis.CodePaths, Config]:
         if session not in self._facts and self._opened is not None:
@@ -246,8 +276,8 @@ def owned_by(config: Config, paths: diagnosis.CodePaths) -> Callable[[str], bool
 
 def marked(stall: Stall, remains: flight.FlightFile) -> Stall:
     """The stall, which this process has judged; marked where the program's own code wanted to see it."""
-    is_programs = remains.header.taken_by is TakenBy.PROGRAM
-    return diagnosis.not_intercepted(stall) if is_programs else stall
+    has_own_code = isinstance(remains.facts().get(OWN_CODE), str)
+    return diagnosis.not_intercepted(stall) if has_own_code else stall
 
 
 def slow_methods(stall: Stall, session: Session, config: Config) -> Sequence[Issue]:
@@ -275,25 +305,23 @@ def paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
 
 
 def config_of(facts: dict[str, Any]) -> Config:
-    """Its settings: all, or, where its own drain takes its stalls, those that a verdict depends on."""
+    """Its settings."""
     settings = facts.get(SETTINGS)
     if not isinstance(settings, dict):
         return Config()
     from loopcanary.config import resolve
 
     told = {name: text for name, text in settings.items() if isinstance(name, str) and isinstance(text, str)}
-    concern = settings.get("concern")
-    if isinstance(concern, list):
-        told = {name: text for name, text in told.items() if name == _SLOW_METHOD}
-        own = resolve({"production": True}, told, None) if told else Config()
-        names = tuple(name for name in concern if isinstance(name, str))
-        return own.replaced(concern=names, production=False)
     # A value that cannot be used costs that value, and no more.
     return resolve({"production": True}, told, None)
 
 
 def _is_gone(session: Session) -> bool:
-    """True only where no process has the session's number, or one that started after the session."""
+    """True only where no process has the session's number, or one that started after the session. In another
+    PID namespace numbers say nothing: there it is gone if it ran before this boot."""
+    if session.pid_namespace not in (0, pid_namespace()):
+        booted_ns = _booted_wall_ns()
+        return booted_ns is not None and session.started_wall_ns < booted_ns - _CLOCK_SLACK_NS
     try:
         os.kill(session.pid, 0)
     except ProcessLookupError:
@@ -305,14 +333,20 @@ def _is_gone(session: Session) -> bool:
 
 
 def _process_started_wall_ns(pid: int) -> int | None:
-    """When the process with this number started, to about a second; None if that is not known."""
+    """Start of the process with this PID, in ns since 1970, right to about a second; None if it is
+    unknown."""
+    booted_ns = _booted_wall_ns()
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        boot_s = next(
-            int(line.split()[1])
-            for line in Path("/proc/stat").read_bytes().splitlines()
-            if line.startswith(b"btime ")
-        )
-        return boot_s * 1_000_000_000 + int(fields[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+        since_boot_ns = int(fields[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
+    return None if booted_ns is None else booted_ns + since_boot_ns
+
+
+def _booted_wall_ns() -> int | None:
+    try:
+        lines = Path("/proc/stat").read_bytes().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(b"btime ")) * 1_000_000_000
     except (OSError, ValueError, IndexError, StopIteration):
         return None

@@ -24,6 +24,7 @@ from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Sta
 from loopcanary.model.live import LaneReading, Life, ProcessReading
 from loopcanary.store import FLIGHT_FOLDER
 from loopcanary.store.recovery.forensics import session_of
+from loopcanary.whose_folder import REACHED, below
 
 _FILES_MAX = 512
 _JUDGED_LIVING, _JUDGED_DEAD = 8, 4
@@ -60,7 +61,7 @@ class Survey:
     @classmethod
     def of_stores(cls, stores: Iterable[Path]) -> Self:
         """`stores`: folders that may have flight files, too."""
-        return cls([folder / FLIGHT_FOLDER for folder in stores])
+        return cls([Path(below(str(folder), FLIGHT_FOLDER, theirs=True)) for folder in stores])
 
     def __enter__(self) -> Self:
         return self
@@ -79,13 +80,13 @@ class Survey:
         budget = _Budget(_JUDGED_LIVING, _JUDGED_DEAD)
         now_ns, now_wall_ns = time.monotonic_ns(), time.time_ns()
         readings = []
-        # Those that run first: what is dead can wait for its verdict, and does not change meanwhile.
+        # Living processes first: a dead one can wait for its verdict, and does not change meanwhile.
         for identity, watched in sorted(self._watched.items(), key=lambda item: item[1].waits is not None):
             if watched.waits is not None and not budget.dead:
                 readings.append(watched.waits)
                 continue
             try:
-                # Its name first: a process that removes it now is alive in this reading, and not in the next.
+                # The name first: a process that removes it now is alive in this reading, and not in the next.
                 is_there = watched.is_there()
                 reading = watched.read(budget, now_wall_ns)
             except (flight.FlightError, OSError):
@@ -107,7 +108,7 @@ class Survey:
         return sorted(readings, key=lambda one: (-one.session.started_wall_ns, one.key))
 
     def _finals(self, now_ns: int) -> Iterator[ProcessReading]:
-        """Of dead processes whose files are there: nothing in them changes any more."""
+        """The readings of dead processes whose files are there: nothing in them changes any more."""
         for identity, (path, reading) in list(self._final.items()):
             if not _is_at(path, identity):
                 del self._final[identity]
@@ -149,7 +150,8 @@ class Survey:
         yield from in_memory(self._shared_memory)
         for folder in self._folders:
             with suppress(OSError):
-                yield from (path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+                names = (path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+                yield from (path if str(path).startswith(REACHED) else path.resolve() for path in names)
 
 
 @dataclass(slots=True)
@@ -196,16 +198,15 @@ class _Watched:
     @classmethod
     def open(cls, path: Path, identity: tuple[int, int], own_pid: int) -> _Watched | None:
         """The file; None where another one has taken its place. FlightError, OSError."""
-        target = path.resolve()
-        file = flight.FlightFile.open(target)
+        file = flight.FlightFile.open(path)
         try:
-            facts = target.stat()
+            facts = path.stat()
             if (facts.st_dev, facts.st_ino) != identity:
                 file.close()
                 return None
             is_own = file.header.pid == own_pid
             return cls(
-                path=target,
+                path=path,
                 identity=identity,
                 file=file,
                 glances=file.glances(),

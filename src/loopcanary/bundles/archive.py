@@ -1,7 +1,7 @@
-"""An untrusted zip file: opened only where it is a plain one, within limits.
+"""An untrusted zip file, opened only if it is a plain one, within limits.
 
-Nothing is ever unpacked to the disk, so that a name in it cannot point anywhere; names that try are refused
-all the same, since no bundle has them.
+Nothing is unpacked to the disk, so a name in it cannot point anywhere; names that try are refused all the
+same, since no bundle has them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from loopcanary.bundles import layout
-from loopcanary.bundles.errors import BundleError
+from loopcanary.bundles.layout import BundleError
 
 # 4.3.16 of PKWARE's APPNOTE.TXT: the end of central directory record, here without a comment, and the
 # locator (4.3.15) before it where there is a 64-bit one.
@@ -26,7 +26,7 @@ _LOCATOR_SIGNATURE, _LOCATOR_BYTES = b"PK\x06\x07", 20
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
-# What zipfile and zlib raise on bytes that are no zip, or a broken one.
+# The errors of zipfile and zlib for bytes that are not a zip, or a broken one.
 BROKEN = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -43,7 +43,7 @@ BROKEN = (
 
 @contextmanager
 def opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The archive, all of whose members are of a bundle's names, kinds and sizes. BundleError."""
+    """Opens the archive. BundleError: a member is not of a bundle's names, kinds and sizes."""
     with ExitStack() as stack:
         try:
             if not stat.S_ISREG(path.stat().st_mode):
@@ -64,7 +64,7 @@ def _words(error: Exception) -> str:
 
 
 def _check_end(file: IO[bytes]) -> None:
-    """The directory is small, and nothing else follows the members: `zipfile` would read a gigabyte."""
+    """Checks that the directory is small and ends the file: `zipfile` would read a gigabyte."""
     size = file.seek(0, 2)
     if size > layout.FILE_MAX:
         raise BundleError(f"it is larger than a bundle can be ({layout.FILE_MAX:,} bytes)")
@@ -87,8 +87,9 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
     seen: set[str] = set()
     for member in members:
         name = member.orig_filename
-        if name != member.filename or not _is_ours(name):
-            raise BundleError(f"{_shown(name)} is no member of a bundle")
+        if name != member.filename or not (name == layout.MANIFEST or layout.MEMBER.fullmatch(name)):
+            shown = ascii(name if len(name) <= 80 else f"{name[:80]}...")
+            raise BundleError(f"{shown} is no member of a bundle")
         if name in seen:
             raise BundleError(f"{name} is there twice")
         seen.add(name)
@@ -113,22 +114,14 @@ def _check_member(name: str, member: zipfile.ZipInfo) -> None:
         raise BundleError(f"{name} is larger than a member can be ({_most(name):,} bytes)")
 
 
-def _is_ours(name: str) -> bool:
-    return name == layout.MANIFEST or layout.MEMBER.fullmatch(name) is not None
-
-
 def _most(name: str) -> int:
     return layout.MANIFEST_MAX if name == layout.MANIFEST else layout.MEMBER_LIMIT
 
 
-def _shown(name: str) -> str:
-    return ascii(name if len(name) <= 80 else f"{name[:80]}...")
-
-
 def lines(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
-    """The lines of a member, each with its end; what does not end with one is cut short. BundleError.
+    """The lines of a member, each with its end. BundleError: a line is cut short.
 
-    The member's checksum is proven with its last line: a reader that gets there knows that it is whole.
+    The last line proves the member's checksum, so a reader that gets there knows that it is whole.
     """
     try:
         with archive.open(name) as member:

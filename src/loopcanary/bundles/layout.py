@@ -1,4 +1,4 @@
-"""Names, version and limits of a bundle; docs/bundles.md says what each part holds.
+"""Names, version and limits of a bundle; docs/how-to/bundles.md says what each part holds.
 
 The limits hold for writers too: what one writes, every reader takes.
 """
@@ -12,30 +12,30 @@ VERSION = 1
 MANIFEST = "manifest.json"
 STALLS, ISSUES, SESSIONS, REMARKS = "stalls", "issues", "sessions", "remarks"
 KINDS = (STALLS, ISSUES, REMARKS, SESSIONS)
-"""Of records, in the order in which they are read: a session's events say when it was alive."""
+"""Kinds of records, in the order of reading: a session's events say when it was alive."""
 MEMBER = re.compile(rf"({'|'.join(KINDS)})-[0-9]{{4}}\.jsonl")
 
 _MIB = 1 << 20
 FILE_MAX = 2 * 1024 * _MIB - 1
-"""Bytes of the file: within what a zip holds without its 64-bit extension."""
+"""Bytes of the file: a zip without its 64-bit extension holds as many."""
 TOTAL_MAX = 8 * 1024 * _MIB
-"""Bytes of all members, unpacked."""
+"""Unpacked bytes of all members."""
 MEMBER_MAX = 64 * _MIB
-"""Bytes of a member, unpacked, from which on its records go on in the next one."""
+"""Unpacked bytes of a member; further records go into the next one."""
 LINE_MAX = 32 * _MIB
 MEMBER_LIMIT = MEMBER_MAX + LINE_MAX
-"""No member is longer: its last line began before MEMBER_MAX."""
+"""The last line of a member begins before MEMBER_MAX."""
 MANIFEST_MAX = _MIB
 MEMBERS_MAX = 1_000
 DIRECTORY_MAX = _MIB
 UNPACKED_FREE = 256 * _MIB
 RATIO_MAX = 500
-"""Unpacked to packed, of bundles that unpack to more than UNPACKED_FREE. Deflate reaches 1,032 with nothing
-but zeros; equal stalls, one after the other, 250."""
+"""Unpacked to packed size of bundles that unpack to more than UNPACKED_FREE. Deflate reaches 1,032 for
+zeros; equal stalls, one after the other, reach 250."""
 
 
 def is_too_dense(unpacked: int, packed: int) -> bool:
-    """Whether members of these sizes are more likely made to fill a disk than to hold stalls."""
+    """Whether members of these sizes are likely made to fill a disk."""
     return unpacked > max(UNPACKED_FREE, RATIO_MAX * packed)
 
 
@@ -45,6 +45,14 @@ def member_name(kind: str, number: int) -> str:
 
 
 KIND = re.compile(r"(?!.*-quiet)[a-z0-9][a-z0-9-]{0,39}")
-"""Names of kinds that nothing here knows."""
+"""Names of unknown kinds."""
 ID = re.compile(r"[!-~]{1,200}")
-"""Ids and fingerprints: they stand in addresses and on command lines."""
+"""Ids and fingerprints, which occur in addresses and on command lines."""
+
+
+CLASSES = ("paths", "names", "source", "args", "hosts", "fingerprints")
+ALL = "all"
+
+
+class BundleError(Exception):
+    """A file cannot be taken as a bundle, or become one. One line says what is wrong, and where."""

@@ -1,7 +1,7 @@
-"""What stands for a name: the same for the same name and key, and the name cannot be found from it.
+"""Pseudonyms: the same for the same name and key, and nobody without the key can find the name.
 
-A keyed hash (HMAC-SHA-256, RFC 2104) and no plain one: file and function names are few enough to be guessed,
-hashed and compared. Only the owner of the key can do that.
+They are keyed hashes (HMAC-SHA-256, RFC 2104), because names of files and functions are few enough to be
+guessed, hashed and compared. Only the owner of the key can do that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from loopcanary.bundles.errors import BundleError
+from loopcanary.bundles.layout import BundleError
 
 KEY_BYTES = 32
 _KEY_LEAST = 16
@@ -45,8 +45,6 @@ _FROZEN_MODULES = frozenset(
 
 
 class Pseudonyms:
-    """Makes them with one key."""
-
     def __init__(self, key: bytes) -> None:
         self._key = key
         # Frames repeat: a stack of a hundred is hashed once for all its samples.
@@ -60,7 +58,7 @@ class Pseudonyms:
         return f"{word}-{digest.hex()[:_DIGITS]}"
 
     def _name(self, text: str) -> str:
-        """Of a dotted name each part has its own, so that a function keeps it inside a qualified name. Names
+        """Replaces each part of a dotted name, so that a function has the same one in a qualified name. Names
         that Python gives itself (`MainThread`, `<module>`) stay."""
         if not text or _GIVEN_BY_PYTHON.fullmatch(text):
             return text
@@ -70,7 +68,7 @@ class Pseudonyms:
         return ".".join(part if _SYNTHETIC.fullmatch(part) else self._of("name", part) for part in parts)
 
     def _path(self, text: str) -> str:
-        """`path-3f9a1c2b7e.py`; of a file of the standard library, where it is in it."""
+        """`path-3f9a1c2b7e.py`; a file of the standard library keeps its place in it."""
         if not text:
             return text
         public = public_file(text)
@@ -81,8 +79,8 @@ class Pseudonyms:
 
 @lru_cache(maxsize=_CACHED)
 def public_file(path: str) -> str | None:
-    """`<stdlib>/json/decoder.py` of a file that this Python's standard library has as well: its name, and
-    the names in it, are no secrets. None: any other file."""
+    """`<stdlib>/json/decoder.py` for a file that this Python's standard library has, too: its names are not
+    secret. None: any other file."""
     if (frozen := _FROZEN.fullmatch(path)) is not None:
         return path if frozen["module"] in _FROZEN_MODULES else None
     match = _STDLIB_FILE.fullmatch(path)
@@ -97,7 +95,7 @@ def public_file(path: str) -> str | None:
 
 
 def load_key(path: Path, *, make: bool) -> bytes:
-    """The key in a file; `make`: it is made where there is none, for this user alone. BundleError."""
+    """The key in a file, which is made for this user alone if that is wanted. BundleError."""
     try:
         if make and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,5 +1,4 @@
-"""From an untrusted file to records: each is read as the contract has it, or the file is
-refused."""
+"""From an untrusted file to records; a file with a record against the contract is refused."""
 
 from __future__ import annotations
 
@@ -12,43 +11,38 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loopcanary.bundles import layout
-from loopcanary.bundles.archive import lines, opened
-from loopcanary.bundles.errors import BundleError
+from loopcanary.bundles.archive import BROKEN, lines, opened
+from loopcanary.bundles.layout import BundleError
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, SessionEnd, Stall
-from loopcanary.model.issues.facts import IssueFacts
-from loopcanary.model.issues.unknown import UnknownIssue
+from loopcanary.model.issues.facts import IssueFacts, UnknownIssue
 from loopcanary.model.search import Remark
-from loopcanary.wire import SCHEMA_VERSION, UnknownKindError, from_wire, issue_from_wire
+from loopcanary.protocols.kinds import issue_from_wire
+from loopcanary.wire import SCHEMA_VERSION, UnknownKindError, from_wire
 from loopcanary.words.sentences import spoken
 
 _INTEGER_MAX = 1 << 63
 _DIGITS_MAX = 20
 _NUMBER_MAX = 1e13
-"""Of the wire's numbers with a fraction the largest are milliseconds: 300 years of them."""
+"""The largest fractional numbers are milliseconds: 300 years of them."""
 _NOTE_MAX = 100_000
 
-# What a record that is not what it should be raises: of JSON, of the model, of numbers out of any range.
+# The errors of a wrong record: of JSON, of the model, of numbers out of range.
 _WRONG = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 
 
 class Taker(Protocol):
-    """Takes the records. If reading raises, all it was given is void."""
+    """Takes the records. If reading raises, all of them are void."""
 
-    def add_issue(self, issue: Issue) -> None:
-        """An issue of any kind."""
+    def add_issue(self, issue: Issue) -> None: ...
 
-    def add_session(self, session: Session) -> None:
-        """A session."""
+    def add_session(self, session: Session) -> None: ...
 
-    def add_remark(self, fingerprint: str, remark: Remark) -> None:
-        """What was said of a bug."""
+    def add_remark(self, fingerprint: str, remark: Remark) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One file of a bundle."""
-
     name: str
     records: int
     bytes: int
@@ -57,8 +51,6 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a bundle says of itself."""
-
     made_by: str
     redacted: tuple[str, ...]
     members: dict[str, Member]
@@ -67,7 +59,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Head:
-    """What is needed to know whether the rest can be read."""
+    """The part of a manifest that says whether the rest can be read."""
 
     format: str
     version: int = 0
@@ -76,7 +68,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """The rest."""
+    """The rest of a manifest."""
 
     made_by: str
     redacted: tuple[str, ...]
@@ -85,18 +77,14 @@ class _Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RemarkRecord:
-    """A remark and the bug that it is about."""
-
     fingerprint: str
     note: str
     ignored: bool
 
 
 def read_bundle(path: Path, taker: Taker, *, now_wall_ns: int) -> Manifest:
-    """Gives every record of a bundle to the taker; its sessions are marked as imported from it, now.
-
-    BundleError: anything in it is malformed.
-    """
+    """Gives every record of a bundle to the taker; marks sessions as imported now. BundleError: anything in
+    it is malformed."""
     try:
         with opened(path) as archive:
             manifest = _manifest(archive)
@@ -133,8 +121,6 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
 
 
 class _Reader:
-    """Reads member by member."""
-
     def __init__(self, archive: zipfile.ZipFile, manifest: Manifest, taker: Taker) -> None:
         self._archive = archive
         self._manifest = manifest
@@ -142,7 +128,6 @@ class _Reader:
         self._last_signs: dict[str, int] = {}
 
     def take_of(self, kind: str, bundle: str, now_wall_ns: int) -> Callable[[Any], None]:
-        """What becomes of records of this kind."""
         return {
             layout.STALLS: lambda value: self._take_issue(from_wire(Stall, spoken(value))),
             layout.ISSUES: lambda value: self._take_issue(_issue(value)),
@@ -179,14 +164,11 @@ class _Reader:
 
     def _take_issue(self, issue: Issue) -> None:
         _check_ids(issue.id, issue.session, issue.fingerprint, *issue.stalls)
-        self._note(issue)
-        self._taker.add_issue(issue)
-
-    def _note(self, issue: Issue) -> None:
         if issue.duration_ns < 0:
             raise ValueError("its duration is less than nothing")
         over = issue.began_wall_ns + issue.duration_ns
         self._last_signs[issue.session] = max(over, self._last_signs.get(issue.session, 0))
+        self._taker.add_issue(issue)
 
     def _take_remark(self, value: Any) -> None:
         record = from_wire(_RemarkRecord, value, "remark")
@@ -197,7 +179,7 @@ class _Reader:
 
 
 def _issue(value: Any) -> Issue:
-    """Of a kind that cannot be read here, with its record as it came."""
+    """The issue; an UnknownIssue with the record as it came, if its kind cannot be read here."""
     try:
         return issue_from_wire(spoken(value))
     except UnknownKindError:
@@ -242,3 +224,30 @@ def _words(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return str(error)[:300] or type(error).__name__
+
+
+_END_MAX = 65_557
+"""The end of a zip with the longest comment, in bytes."""
+
+
+class BundleImporter:
+    words = "bundles of loopcanary"
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file is a zip that has a manifest, or cannot be read."""
+        if not zipfile.is_zipfile(path):
+            return False
+        try:
+            with path.open("rb") as file:
+                size = file.seek(0, 2)
+                directory = min(size, layout.DIRECTORY_MAX + _END_MAX)
+                file.seek(size - directory)
+                return layout.MANIFEST.encode() in file.read(directory)
+        except BROKEN:
+            return True
+
+    def read(self, path: Path, taker: Taker, *, now_wall_ns: int) -> None:
+        read_bundle(path, taker, now_wall_ns=now_wall_ns)
+
+
+BUNDLE = BundleImporter()

@@ -1,4 +1,4 @@
-"""What is replaced by what in a bundle that strangers may see; docs/bundles.md is the page for people.
+"""Replaces names in a bundle that strangers may see; docs/how-to/bundles.md is the page for people.
 
 Every text of the model is in one table here (`RULES`), by its type and field: a field that is added and
 not listed fails a test. Free text can hold anything of all classes: it goes with the first of them.
@@ -12,24 +12,23 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar, cast
 
-from loopcanary.bundles.classes import ALL, CLASSES
-from loopcanary.bundles.errors import BundleError
+from loopcanary.bundles.layout import ALL, CLASSES, BundleError
 from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
 from loopcanary.model import Blocker, Culprit, Issue, Session, StackFrame, Stall, Target
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.search import Remark
 from loopcanary.model.waiting import TargetKind
-from loopcanary.registry import said_of
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.words.causes import cause_words
 
 _T = TypeVar("_T")
 
 
 class Rule(Enum):
-    """What kind of text it is; that decides how it is redacted."""
+    """The kind of a text, which decides how it is redacted."""
 
     PLAIN = "plain"
-    """A word of loopcanary's, Python's or the kernel's own, or an id of time, pid and chance: it stays."""
+    """A word of loopcanary, Python or the kernel, or an id made of time, pid and chance: it stays."""
     FINGERPRINT = "fingerprint"
     NAME = "name"
     PATH = "path"
@@ -37,9 +36,9 @@ class Rule(Enum):
     COMMAND = "command"
     """A path or a name."""
     FREE = "free"
-    """Sentences: removed by any class."""
+    """Sentences, which any class removes."""
     NOTE = "note"
-    """As these, and never null."""
+    """Sentences that are never null."""
     OWN = "own"
     """The type has a function of its own below."""
 
@@ -74,8 +73,9 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of(
         "Session",
         PLAIN="id python engine machine system statistics",
-        NAME="name version qualifier imported_from",
-        HOST="host user network",
+        NAME="name version imported_from",
+        HOST="host",
+        FREE="labels",
         COMMAND="command",
     ),
     **_of("PriorityChange", PLAIN="call", PATH="file", NAME="function"),
@@ -96,18 +96,17 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("LateFrame", PLAIN="stalls"),
     **_of("Handled", PLAIN="stall", NAME="name"),
     **_of("TaskWait", NAME="task waits_for holds"),
-    **_of("TakenOrder", NAME="thread holds takes"),
     **_of("FoundAt", PATH="file database", NAME="table owner", NOTE="sql", FREE="chain said"),
     **_of("Remark", NOTE="note"),
 }
 
 _CALLEE = re.compile(r"\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*\(")
 _TARGETS = {TargetKind.SOCKET: {"hosts", "paths"}, TargetKind.CHILD: {"names", "paths"}}
-"""Classes that take the name of a target; of all others, `paths`."""
+"""The classes that replace the name of a target; for other targets `paths`."""
 
 
 class Redactor:
-    """Replaces what belongs to the classes, in every record alike."""
+    """Replaces the texts of its classes, in every record alike; without a class, none."""
 
     def __init__(self, classes: Iterable[str], key: bytes) -> None:
         asked = set(classes)
@@ -121,15 +120,12 @@ class Redactor:
         self._seen: dict[int, Any] = {}
 
     def issue(self, issue: Issue) -> Issue:
-        """The issue as it may be seen."""
         return self._record(issue)
 
     def session(self, session: Session) -> Session:
-        """The session as it may be seen."""
         return self._record(session)
 
     def remark(self, fingerprint: str, remark: Remark) -> tuple[str, Remark]:
-        """The remark, and the bug that it is of, as they may be seen."""
         return self._text(Rule.FINGERPRINT, fingerprint), self._record(remark)
 
     def _record(self, record: _T) -> _T:
@@ -174,6 +170,8 @@ class Redactor:
             return None
         if rule is Rule.NAME and isinstance(value, tuple):
             return tuple(self._text(rule, one) for one in value)
+        if isinstance(value, dict):
+            return {name: self._pseudonyms.of("label", text) for name, text in value.items()}
         if rule is Rule.FREE:
             return () if isinstance(value, tuple) else None
         return "" if rule is Rule.NOTE else self._text(rule, value)
@@ -224,8 +222,8 @@ class Redactor:
 
 
 def _plan(kind: type) -> tuple[tuple[str, Rule | None], ...]:
-    """Fields that a text may be in, with their rules; None: it has values inside. Texts of an issue's own,
-    and of a third party's values, are names."""
+    """The fields with texts and their rules; None: the field has values inside. Texts of an issue's own, and
+    of a third party's values, are names."""
     owner = "IssueFacts" if issubclass(kind, IssueFacts) else kind.__name__ if _is_ours(kind) else ""
     found: list[tuple[str, Rule | None]] = []
     for field in fields(kind):
@@ -254,12 +252,13 @@ _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
     "TracedCall",
     "TracedCalls",
 }
-"""Types that texts are in, or in what they hold."""
+"""Types with texts in them, or in what they hold."""
 
 
 def _title(issue: Issue) -> str:
-    """A title of what is left: the cause, and where; or what it took, where no cause says more."""
-    own: str | None = said_of(issue, "title")
+    """A new title, from the facts that are left: cause and place, or the kind's own words."""
+    kind = kind_of(issue)
+    own = None if kind.is_judged else kind.title(issue)
     if own is not None:
         return own
     culprit = issue.culprit

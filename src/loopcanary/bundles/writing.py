@@ -11,10 +11,11 @@ import json
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Self
 
 from loopcanary.bundles import layout
-from loopcanary.bundles.errors import BundleError
+from loopcanary.bundles.layout import BundleError
+from loopcanary.bundles.redaction import Redactor
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, Stall, StallState
 from loopcanary.model.search import Remark
@@ -27,61 +28,24 @@ _MODE = 0o100600
 _UNIX = 3
 
 
-class Redaction(Protocol):
-    """What takes things out of records on their way into a bundle."""
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """What is taken out, in order."""
-
-    def issue(self, issue: Issue) -> Issue:
-        """The issue as it may be seen."""
-
-    def session(self, session: Session) -> Session:
-        """The session as it may be seen."""
-
-    def remark(self, fingerprint: str, remark: Remark) -> tuple[str, Remark]:
-        """The remark, and the bug that it is of, as they may be seen."""
-
-
-class Whole:
-    """Nothing is taken out."""
-
-    classes: tuple[str, ...] = ()
-
-    def issue(self, issue: Issue) -> Issue:
-        return issue
-
-    def session(self, session: Session) -> Session:
-        return session
-
-    def remark(self, fingerprint: str, remark: Remark) -> tuple[str, Remark]:
-        return fingerprint, remark
-
-
-WHOLE = Whole()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is to be bundled. Issues are gone through once, and no further than they are taken."""
+    """The records for a bundle. Issues can be read once."""
 
     issues: Iterator[Issue]
     """Stalls first."""
     session: Callable[[str], Session | None]
-    """The facts of a session, by its id."""
+    """Finds a session by its id."""
     remarks: Mapping[str, Remark] = field(default_factory=dict)
-    """What was said of bugs, by fingerprint; those of bugs that are in it go along."""
+    """Remarks by fingerprint; those of bugs in the bundle go along."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Written:
-    """What is in a bundle."""
-
     issues: list[tuple[str, StallState]] = field(default_factory=list)
-    """Id and state of each, stalls first."""
+    """The id and state of each issue, stalls first."""
     stalls: int = 0
-    """Of these issues."""
+    """How many of the issues are stalls."""
     sessions: int = 0
     remarks: int = 0
 
@@ -91,13 +55,11 @@ def write_bundle(
     contents: Contents,
     *,
     made_by: str,
-    redaction: Redaction = WHOLE,
-    enough_bytes: int = layout.TOTAL_MAX,
+    redactor: Redactor | None = None,
 ) -> Written:
-    """Writes a bundle to a file that can be seeked in, until its records take `enough_bytes` unpacked, or
-    there are no more. BundleError, OSError."""
+    """Writes a bundle to a seekable file. BundleError: it is too large. OSError."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, allowZip64=False) as archive:
-        writer = _Writer(archive, redaction, enough_bytes)
+        writer = _Writer(archive, redactor or Redactor((), b""))
         try:
             writer.issues(contents.issues)
             writer.sessions(contents.session)
@@ -115,71 +77,67 @@ def _too_large() -> BundleError:
 
 
 class _Writer:
-    """Writes member after member, and keeps what the manifest says of them."""
+    """Writes member after member, and keeps the facts of the manifest."""
 
-    def __init__(self, archive: zipfile.ZipFile, redaction: Redaction, enough_bytes: int) -> None:
+    def __init__(self, archive: zipfile.ZipFile, redactor: Redactor) -> None:
         self.written = Written()
         self._archive = archive
-        self._redaction = redaction
-        self._left = enough_bytes
+        self._redactor = redactor
+        self._left = layout.TOTAL_MAX
         self._members: list[dict[str, Any]] = []
-        # Dicts and no sets: in the order in which they were met.
+        # Dicts, because sets have no order.
         self._sessions: dict[str, None] = {}
         self._fingerprints: dict[str, None] = {}
         self._first: int | None = None
         self._last: int | None = None
 
     def issues(self, issues: Iterator[Issue]) -> None:
-        """All issues that find room: stalls, and after them others."""
         ahead: Issue | None = None
         for kind in (layout.STALLS, layout.ISSUES):
             with self._pile(kind) as pile:
-                while ahead is not None or (self._left > 0 and (ahead := next(issues, None)) is not None):
+                while ahead is not None or (ahead := next(issues, None)) is not None:
                     if isinstance(ahead, Stall) != (kind == layout.STALLS):
                         break
                     self._left -= pile.add(self._noted(ahead))
+                    if self._left < 0:
+                        raise _too_large()
                     self.written.stalls += isinstance(ahead, Stall)
                     ahead = None
 
     def _noted(self, issue: Issue) -> dict[str, Any]:
-        self._note(issue)
-        self.written.issues.append((issue.id, issue.state))
-        return coded(to_wire(self._redaction.issue(issue)))
-
-    def _note(self, issue: Issue) -> None:
         self._sessions[issue.session] = None
         self._fingerprints[issue.fingerprint] = None
         began = issue.began_wall_ns
         self._first = began if self._first is None else min(self._first, began)
         self._last = began if self._last is None else max(self._last, began)
+        self.written.issues.append((issue.id, issue.state))
+        return coded(to_wire(self._redactor.issue(issue)))
 
     def sessions(self, find: Callable[[str], Session | None]) -> None:
-        """Those of what is in it, as far as they are known. They do not say which store it came from."""
+        """Writes the known sessions of the issues, without the store that they came from."""
         with self._pile(layout.SESSIONS) as pile:
             for session_id in self._sessions:
                 session = find(session_id)
                 if session is not None:
                     own = replace(session, imported_wall_ns=None, imported_from=None)
-                    pile.add(to_wire(self._redaction.session(own)))
+                    pile.add(to_wire(self._redactor.session(own)))
                     self.written.sessions += 1
 
     def remarks(self, remarks: Mapping[str, Remark]) -> None:
-        """Those of the bugs that are in it."""
         with self._pile(layout.REMARKS) as pile:
             for known in sorted(self._fingerprints.keys() & remarks.keys()):
-                fingerprint, remark = self._redaction.remark(known, remarks[known])
+                fingerprint, remark = self._redactor.remark(known, remarks[known])
                 if remark != Remark():
                     pile.add({"fingerprint": fingerprint, "ignored": remark.ignored, "note": remark.note})
                     self.written.remarks += 1
 
     def manifest(self, made_by: str) -> None:
-        """What it is, and what is in it."""
         told = {
             "format": layout.FORMAT,
             "version": layout.VERSION,
             "schema": SCHEMA_VERSION,
             "made_by": made_by,
-            "redacted": list(self._redaction.classes),
+            "redacted": list(self._redactor.classes),
             "stalls": self.written.stalls,
             "issues": len(self.written.issues) - self.written.stalls,
             "sessions": self.written.sessions,
@@ -211,7 +169,7 @@ class _Pile:
         self._member: _Member | None = None
 
     def add(self, record: dict[str, Any]) -> int:
-        """Writes a record; its bytes. BundleError where no reader would take it."""
+        """Writes a record; returns its bytes. BundleError: no reader would take it."""
         if self._member is not None and self._member.bytes >= layout.MEMBER_MAX:
             self._close()
         if self._member is None:
@@ -247,7 +205,7 @@ class _Member:
         self._file = archive.open(_info(name), "w")
 
     def add(self, record: dict[str, Any]) -> int:
-        """Writes a record; its bytes. BundleError where no reader would take it."""
+        """Writes a record; returns its bytes. BundleError: no reader would take it."""
         try:
             text = json.dumps(record, separators=(",", ":"), allow_nan=False)
         except ValueError as error:
@@ -272,7 +230,7 @@ class _Member:
         }
 
     def abandon(self) -> None:
-        """Ends it as it is: the archive is given up."""
+        """Closes the member unfinished, as the archive is given up."""
         self._file.close()
 
 

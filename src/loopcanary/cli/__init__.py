@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] == "run":
-        from loopcanary.cli.plain_run import start
+        from loopcanary.cli.program import start_plain_line
 
-        start(words[1:])
+        start_plain_line(words[1:])
     if len(words) == 3 and [*words[:2]] == ["keep", "--apart"]:
         from loopcanary.cli.aside import keep_apart
 

@@ -1,4 +1,4 @@
-"""All commands: one module of `commands` each, loaded when it is called."""
+"""All commands, with examples of each: one module of `commands` each, loaded when it is called."""
 
 from __future__ import annotations
 
@@ -11,14 +11,66 @@ from pathlib import Path
 
 import click
 
-from loopcanary.cli.overview import SECTIONS, epilog
 from loopcanary.cli.refusals import NOTHING_FOUND, NotFoundError, reader_left, refuse
 
-COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
-_MODULES = {"import": "import_"} | {
-    name: f"running.{name}" for name in ("attach", "dump", "methods", "tracers")
+SECTIONS = {
+    "Watch": ("run", "attach"),
+    "Look": ("report", "show", "ui", "top", "dump", "methods", "health"),
+    "Compare": ("diff", "ci"),
+    "Send": ("export", "bundle", "import", "wrong"),
+    "Care": ("keep", "doctor", "clean"),
 }
-"""Of commands whose names Python keeps for itself, and of those on one process."""
+
+EXAMPLES = {
+    "run": (
+        "loopcanary run app.py --port 8080",
+        "loopcanary run --threshold 50ms -m uvicorn shop:app --workers 2",
+    ),
+    "attach": ("loopcanary attach 4711", "loopcanary attach --stop 4711"),
+    "report": (
+        "loopcanary report",
+        "loopcanary report /srv/shop/.loopcanary --since 2h --cause lock",
+        "loopcanary report --format html -o stalls.html",
+    ),
+    "show": ("loopcanary show 1", "loopcanary show 3:4a5385ab0398 --format markdown"),
+    "ui": ("loopcanary ui", "loopcanary ui web/.loopcanary worker/.loopcanary --no-browser"),
+    "top": ("loopcanary top", "loopcanary top --once --filter shop"),
+    "dump": ("loopcanary dump 4711", "loopcanary dump --all 4711"),
+    "methods": (
+        "loopcanary methods 4711 --for 10s",
+        "loopcanary methods 4711 shop --format speedscope -o calls.json",
+    ),
+    "health": ("loopcanary health", "loopcanary health --name worker --limit 30s"),
+    "diff": (
+        "loopcanary diff before/.loopcanary after/.loopcanary",
+        "loopcanary diff --version-a 1.1 --version-b 1.2 --fail-on-worse",
+    ),
+    "ci": ("loopcanary ci -- python -m pytest", "loopcanary ci --store stalls -- ./load-test.sh"),
+    "export": (
+        "loopcanary export --format perfetto -o stalls.json",
+        "loopcanary export --format csv --since 2h --cause lock",
+    ),
+    "bundle": (
+        "loopcanary bundle --redact paths,hosts -o stalls.zip",
+        "loopcanary bundle --since 1d --send https://stalls.example.org/in",
+    ),
+    "import": ("loopcanary import stalls.zip --store collected",),
+    "wrong": ("loopcanary wrong 1",),
+    "keep": (
+        "loopcanary keep",
+        "loopcanary keep /srv/shop/stalls /srv/jobs/stalls",
+        "loopcanary keep --status",
+    ),
+    "doctor": ("loopcanary doctor",),
+    "clean": ("loopcanary clean --older-than 7d", "loopcanary clean --bug 3:4a5385ab0398"),
+}
+
+
+def epilog(command: str) -> str:
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in EXAMPLES[command])])
+
+
+COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _HELP_WIDTH = 110
 
@@ -27,13 +79,14 @@ class _Commands(click.Group):
     """Commands whose modules are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """All names, in the order of the help."""
+        """The names, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"loopcanary.cli.commands.{_MODULES.get(cmd_name, cmd_name)}").command
+        module = "import_" if cmd_name == "import" else cmd_name  # a keyword
+        command = import_module(f"loopcanary.cli.commands.{module}").command
         assert isinstance(command, click.Command)
         command.epilog = epilog(cmd_name)
         return command
@@ -41,7 +94,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments begin with. UsageError, with the nearest name, if there is none."""
+        """Finds the command. UsageError names the nearest one where there is none."""
         if not ctx.resilient_parsing and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -51,7 +104,7 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands by what they are for."""
+        """Writes the commands, section by section."""
         width = max(map(len, COMMANDS))
         for section, names in SECTIONS.items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
@@ -94,7 +147,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def run_command(arguments: Sequence[str] | None) -> int:
-    """Runs a command line: what follows `loopcanary`, None: that of this process. The exit status."""
+    """Runs what follows `loopcanary` (None: in this process's own line). Returns the exit status."""
     _open_closed_streams()
     _keep_output_encodable()
     try:
@@ -117,27 +170,26 @@ def run_command(arguments: Sequence[str] | None) -> int:
 
 
 def _is_for_people(error: Exception) -> bool:
-    """Whether the error says what happened and what to do: one of ours, whose module is loaded then."""
+    """Whether the error says what happened and what to do: one of ours, whose module is loaded by then."""
     kinds = (
         ("loopcanary.store.errors", "StoreError"),
-        ("loopcanary.config.errors", "ConfigError"),
-        ("loopcanary.exporters.errors", "ExportError"),
-        ("loopcanary.bundles.errors", "BundleError"),
-        ("loopcanary.uploads.errors", "UploadError"),
+        ("loopcanary.config.files", "ConfigError"),
+        ("loopcanary.exporters", "ExportError"),
+        ("loopcanary.bundles.layout", "BundleError"),
     )
     found = [getattr(sys.modules.get(module), kind, None) for module, kind in kinds]
     return isinstance(error, tuple(kind for kind in found if kind is not None))
 
 
 def _open_closed_streams() -> None:
-    """One that is closed has no reader and nothing to read, which is no error."""
+    """A closed stream is not an error: it has no reader, or nothing to read."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
 def _keep_output_encodable() -> None:
-    """A name that the terminal's encoding lacks is shown as an escape; it must not end the report."""
+    """Shows as escapes what the terminal's encoding lacks, so that it does not end the report."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

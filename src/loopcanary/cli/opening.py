@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loopcanary.cli.param_types import FOLDER
 from loopcanary.cli.refusals import NotFoundError, refuse
-from loopcanary.cli.words import Folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from loopcanary.store import Store
 
 store_option: Callable[[Any], Any] = click.option(
     "--store",
-    type=Folder(),
+    type=FOLDER,
     metavar="DIR",
     help="Folder of the store. Default: .loopcanary in the current folder.",
 )
@@ -28,17 +28,17 @@ _stores_option: Callable[[Any], Any] = click.option(
     "--store",
     "more",
     multiple=True,
-    type=Folder(),
+    type=FOLDER,
     metavar="DIR",
     help="A store, as STORE; may be repeated. Default: .loopcanary in the current folder.",
 )
 _stores_argument: Callable[[Any], Any] = click.argument(
-    "stores", metavar="[STORE ...]", nargs=-1, type=Folder()
+    "stores", metavar="[STORE ...]", nargs=-1, type=FOLDER
 )
 
 
 def reads_stores(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command `stores`, which people name as arguments or by `--store`; empty: the default."""
+    """Gives a command `stores`, named as arguments or by `--store`; empty: the default one."""
 
     @wraps(command)
     def with_stores(*args: Any, stores: tuple[Path, ...], more: tuple[Path, ...], **rest: Any) -> Any:
@@ -48,7 +48,7 @@ def reads_stores(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _distinct(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Each folder once, as it is named first."""
+    """The folders without repetitions, under their first names."""
     named: dict[str, Path] = {}
     for folder in folders:
         # Not pathlib's, which raise for a user or a loop of links that is wrong.
@@ -57,12 +57,10 @@ def _distinct(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 @contextmanager
-def opened(given: tuple[Path, ...], *, live: bool = True) -> Iterator[list[Store]]:
-    """The stores. `live`: with what runs now laid over them.
-
-    Raises what `found_stores` does, and StoreError.
-    """
-    with closed_at_end(found_stores(given)) as stores:
+def opened(given: tuple[Path, ...], *, live: bool = True, writes: bool = False) -> Iterator[list[Store]]:
+    """Opens the stores. `live` lays running programs over them; `writes` as in `found_stores`. Raises what
+    `found_stores` does, and StoreError."""
+    with closed_at_end(found_stores(given, writes=writes)) as stores:
         for store in stores:
             store.open()
             _recover(store, live)
@@ -74,10 +72,12 @@ def opened(given: tuple[Path, ...], *, live: bool = True) -> Iterator[list[Store
                 _tell(store.notices)
 
 
-def found_stores(given: tuple[Path, ...], *, make: bool = False) -> list[Store]:
+def found_stores(given: tuple[Path, ...], *, make: bool = False, writes: bool = False) -> list[Store]:
     """The stores of these folders, or the default one, not opened yet. `make`: also folders to be made.
+    `writes`: the command changes them, so that root becomes their owner.
 
-    Raises NotFoundError where a folder is not there, UsageError where it is no store, ConfigError.
+    Raises NotFoundError where a folder is not there, UsageError where it is no store, ConfigError, and what
+    `become_owner` does.
     """
     from loopcanary.assembly.store import open_store
     from loopcanary.config import load
@@ -93,12 +93,26 @@ def found_stores(given: tuple[Path, ...], *, make: bool = False) -> list[Store]:
                 raise click.UsageError(f"{place} is no store: {next_step}")
             raise NotFoundError(f"there is no store in {place}: {next_step}")
         found.append(open_store(place, config))
+    if writes:
+        become_owner(found)
     return found
+
+
+def become_owner(stores: Sequence[Store]) -> None:
+    """Makes root, who is about to write, the owner of these stores, for good. StoreError: it cannot."""
+    from loopcanary import whose_folder
+    from loopcanary.store import StoreError
+
+    for store in stores:
+        store.close()
+    try:
+        whose_folder.become_owner(str(store.folder) for store in stores)
+    except PermissionError as error:
+        raise StoreError(str(error)) from error
 
 
 @contextmanager
 def closed_at_end(stores: list[Store]) -> Iterator[list[Store]]:
-    """The stores, which are closed afterwards."""
     with ExitStack() as stack:
         for store in stores:
             stack.callback(store.close)

@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 def text_problem(text: str) -> str | None:
-    """What is wrong with the text of an option: nothing, but where it is empty (a shell variable that was not
-    set)."""
+    """What is wrong with an option's text: it may be empty, if a shell variable was not set."""
     return None if text.strip() else "it is empty"
 
 
 def folder_problem(text: str) -> str | None:
-    """What is wrong with the path of a folder, which need not be there. An empty one would be the current
+    """What is wrong with a folder's path; the folder need not exist. An empty path would be the current
     folder."""
     if problem := text_problem(text):
         return problem
     if "://" in text:
         return (
-            "an address is no folder; that of a webhook for `notify` is a secret, which no command line "
-            "should show: it belongs into LOOPCANARY_WEBHOOK_URL or a file for --webhook-file"
+            "an address is no folder; that of a webhook is a secret, which no command line "
+            "should show: it belongs into LOOPCANARY_WEBHOOK_URL or the file of webhook_file"
         )
     # Not pathlib's, which raises where a folder above may not be entered.
     return f"{text} is a file" if os.path.isfile(text) else None  # noqa: PTH113
 
 
 class Option:
-    """One option: with a value, which is called `metavar` or is one of `choices`, else a flag."""
+    """One option: with a value, which is called `metavar` or is one of `choices`, else a flag. `hidden`: for
+    developers; the help does not name it."""
 
-    __slots__ = ("choices", "help", "metavar", "name", "problem", "repeats")
+    __slots__ = ("choices", "help", "hidden", "metavar", "name", "problem", "repeats")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Option:
         metavar: str | None = None,
         choices: Sequence[str] = (),
         repeats: bool = False,
+        hidden: bool = False,
         problem: Callable[[str], str | None] = text_problem,
     ) -> None:
         self.name = name
@@ -54,11 +55,12 @@ class Option:
         self.metavar = metavar
         self.choices = choices
         self.repeats = repeats
+        self.hidden = hidden
         self.problem = problem
 
     @property
     def key(self) -> str:
-        """Its name among the arguments of a command."""
+        """The option's name among the arguments of a command."""
         return self.name.removeprefix("--").replace("-", "_")
 
     @property
@@ -66,7 +68,7 @@ class Option:
         return self.metavar is None and not self.choices
 
     def takes(self, value: str) -> bool:
-        """Whether the value will do, as far as can be said without the other settings."""
+        """Whether the value is good, as far as that does not depend on other settings."""
         return value in self.choices if self.choices else self.problem(value) is None
 
 
@@ -98,13 +100,13 @@ SETTINGS = (
         "With --methods: a longer stall is a slow method, with its calls. Default: 700ms.",
         metavar="DURATION",
     ),
-    Option("--methods-ring", "Memory for the last calls of a thread. Default: 8MiB.", metavar="SIZE"),
+    Option("--methods-ring", "Memory for the last calls of a thread.", metavar="SIZE", hidden=True),
     Option("--locks", "Find deadlocks of asyncio's tasks, and locks that are not released."),
-    Option("--lock-order", "Report locks that threads acquire in both orders: each acquire is noted."),
     Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",
         choices=("auto", "native", "portable"),
+        hidden=True,
     ),
     Option("--no-children", "Do not watch child processes."),
     Option("--while-debugging", "Also record stalls under a debugger."),
@@ -117,8 +119,11 @@ SETTINGS = (
     Option("--log-file", "Append each stall to this file, as a line of JSON.", metavar="FILE"),
     Option("--quiet", "Print nothing while the program runs."),
 )
-"""Of `run` and `attach`, in the order of their help."""
+"""The settings of `run` and `attach`, in the order of the help."""
 RUN_ONLY = (
+    Option(
+        "--config", "Settings file. Default: the nearest loopcanary.toml or pyproject.toml.", metavar="FILE"
+    ),
     Option("--startup", "Record how the program starts, with every import."),
     Option(
         "--windows",
@@ -141,14 +146,16 @@ RUN_ONLY = (
         "Exit with 70 instead of 0 if there was a stall (in this process, not in children).",
     ),
 )
-"""Of `run` alone: of a program's start and end."""
+"""The options of `run` alone: about a program's start and end."""
 
 
 def given(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those arguments of a command that were given, by the names that `config.load` knows them by."""
+    """The arguments that were given, by the names of `config.load`."""
     found = {key: value for key, value in settings.items() if value not in (None, ())}
     # As the environment has them: `--notify bell,desktop` is `--notify bell --notify desktop`.
     found |= {key: ",".join(value) for key, value in found.items() if isinstance(value, tuple)}
     if found.pop("no_children", False):
         found["follow_children"] = False
+    if found.pop("quiet", False):
+        found["console"] = "off"
     return found

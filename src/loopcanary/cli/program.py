@@ -1,31 +1,30 @@
-"""The part of a command line that is the program's: where it begins, and how Python is started on it.
+"""How `loopcanary run` starts Python on a program; a plain line is read here, too, without click.
 
-All of it runs before the program does: nothing large is imported.
+All of it runs before the program does: nothing large is imported. Help, errors, notices and completion are
+those of the command (commands/run.py). Where one is due, nothing has happened yet: the command begins anew.
 """
 
 from __future__ import annotations
 
 import os
-import site
 import sys
 import time
 
+from loopcanary.cli.options import RUN_ONLY, SETTINGS, given
+
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any, NoReturn
 
     from loopcanary.model import Config
 
-HOOK = "loopcanary.pth"
 _MODULE_AND_CODE = ("-m", "-c")
 
 
 def split(arguments: Sequence[str], with_value: Collection[str]) -> tuple[list[str], list[str]]:
-    """Our own options, and the rest: from SCRIPT, -m or -c on everything is the program's, as in `python`.
-
-    `with_value`: our options whose value is the next argument.
-    """
+    """Splits a line into our options and the program, which begins at SCRIPT, -m or -c as in `python`.
+    `with_value` are our options whose value is the next word."""
     words = list(arguments)
     index = 0
     while index < len(words):
@@ -68,7 +67,7 @@ def prepared(
 
 
 def start(words: list[str], environment: dict[str, str]) -> int:
-    """Turns this process into the program, and does not come back; on Windows its exit status."""
+    """Turns this process into the program; returns only on Windows, with its exit status."""
     become = _run_as_child if sys.platform == "win32" else _become
     return become(words, environment)
 
@@ -81,7 +80,8 @@ def _become(words: list[str], environment: dict[str, str]) -> NoReturn:
 
 
 def _run_as_child(words: list[str], environment: dict[str, str]) -> int:
-    """Runs the program where exec starts another process and ends this one, which shells take for its end."""
+    """Runs the program as a child: exec on Windows starts another process and ends this one, which shells
+    take for the program's end."""
     import subprocess
 
     return subprocess.call(words, env=environment)  # noqa: S603 - the user's own program
@@ -102,7 +102,7 @@ def _interpreter_flags() -> list[str]:
 
 
 def _obstacle() -> str | None:
-    """Why a program started with this interpreter's flags could not be watched; None where it can."""
+    """Why a program could not be watched with this interpreter's flags; None: it can."""
     if sys.flags.ignore_environment:
         return "python -E and -I ignore the environment, by which loopcanary starts: leave them out"
     if sys.flags.no_site:
@@ -117,50 +117,90 @@ def _has_native_engine() -> bool:
 
 
 def watched_environment(config: Config) -> tuple[dict[str, str], str | None]:
-    """This environment with the settings in force, and what is to be said about the store."""
+    """This environment with the settings in force, and a notice about the store."""
+    from loopcanary import _lead_children
     from loopcanary.config import BY_KEY, settings_as_environment
+    from loopcanary.model.config import OFF, ON
     from loopcanary.whose_stderr import STDERR, own_stderr
 
     store, notice = _store(config)
-    console = BY_KEY["console"]
     environment = {
         **os.environ,
         **settings_as_environment(config),
         BY_KEY["store"].variable: store,
-        console.variable: console.kind.write(not config.quiet),
+        BY_KEY["console"].variable: OFF if config.console == OFF else ON,
         "LOOPCANARY": "1",
         "LOOPCANARY_RUN_PID": str(os.getpid()),
         STDERR: own_stderr(),
     }
-    if not _hook_is_installed():
-        environment = _with_bootstrap(environment)
+    _lead_children(environment, to_us=True)
     return environment, notice
 
 
 def _store(config: Config) -> tuple[str, str | None]:
-    """The store's folder, absolute, so that the program and its children store in one place wherever they
-    change to; empty: none is of use. And what is to be said about it."""
+    """The store's absolute folder, so that the program and its children store in one place wherever they
+    change to (empty: no store can be used), and a notice about it."""
     from loopcanary.config import usual_store
+    from loopcanary.model.config import OFF
 
     if (folder := usual_store(config)) is not None:
         return folder, None
     from loopcanary.store import locate
 
-    location = locate()
+    location = locate(config.store)
     store = str(location.folder.absolute()) if location.is_usable else ""
     # Without a store the program's own process says so, if it may speak.
-    return store, location.notice if location.is_usable or config.quiet else None
+    return store, location.notice if location.is_usable or config.console == OFF else None
 
 
-def _hook_is_installed() -> bool:
-    """Whether a Python started now runs our .pth file."""
-    folders = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
-    return any(os.path.isfile(os.path.join(folder, HOOK)) for folder in folders)  # noqa: PTH113, PTH118
+# typing is not loaded for it
+_OPTIONS = {option.name: option for option in (*SETTINGS, *RUN_ONLY)}
+_WITH_VALUE = frozenset(option.name for option in _OPTIONS.values() if not option.is_flag)
+_COMPLETION = "_LOOPCANARY_COMPLETE"
+"""Shells set it to ask click for completions."""
 
 
-def _with_bootstrap(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with our sitecustomize first on the path, for where the .pth file is not installed."""
-    package = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - pathlib is not loaded
-    before = environment.get("PYTHONPATH")
-    path = [os.path.join(package, "_bootstrap"), *([before] if before else [])]  # noqa: PTH118
-    return {**environment, "PYTHONPATH": os.pathsep.join(path)}
+def start_plain_line(line: Sequence[str]) -> None:
+    """Turns this process into the program of a line, what follows `loopcanary run`. Returns where click's
+    command has to read it."""
+    if sys.platform == "win32" or os.environ.get(_COMPLETION):
+        return
+    ours, program = split(line, _WITH_VALUE)
+    settings = _read(ours)
+    if settings is None:
+        return
+    try:
+        words, environment, notice = prepared(program, given(settings), _load)
+    except (UnfitProgramError, ValueError):  # ConfigError is one
+        return
+    if notice is None:
+        start(words, environment)
+
+
+def _load(settings: dict[str, Any]) -> Config:
+    from loopcanary.config import load
+
+    return load(**settings)
+
+
+def _read(words: Sequence[str]) -> dict[str, Any] | None:
+    """The options by key, as click gives them to the command; None: one of them is bad."""
+    values: dict[str, list[str]] = {}
+    rest = iter(words)
+    for word in rest:
+        name, equals, attached = word.partition("=")
+        option = _OPTIONS.get(name)
+        if option is None or (option.is_flag and equals):
+            return None
+        value = attached if equals or option.is_flag else next(rest, None)
+        if value is None:
+            return None
+        values.setdefault(name, []).append(value)
+    settings: dict[str, Any] = {}
+    for name, found in values.items():
+        option = _OPTIONS[name]
+        counting = found if option.repeats else found[-1:]
+        if not option.is_flag and not all(map(option.takes, counting)):
+            return None
+        settings[option.key] = True if option.is_flag else tuple(counting) if option.repeats else counting[0]
+    return settings

@@ -13,10 +13,10 @@ class Screen(Console):
     """A console that takes square brackets, colons and numbers for what they are."""
 
     def __init__(self, file: IO[str] | None = None) -> None:
-        """`file`: text in place of stdout, as wide as a file's readers have it."""
+        """A file replaces stdout, and is as wide as its readers expect."""
         width = None if file is None else FILE_WIDTH
         super().__init__(markup=False, emoji=False, highlight=False, file=file, width=width)
 
     def on_broken_pipe(self) -> NoReturn:
-        """Leaves a reader that is gone to `main`; rich would end the process with status 1."""
+        """Raises for `main`; rich would end the process with status 1."""
         raise BrokenPipeError

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loopcanary.cli.param_types import MOMENT, WORD
 from loopcanary.cli.refusals import NotFoundError
-from loopcanary.cli.times import Moment
-from loopcanary.cli.words import Renamed, Word
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.model.stall import Cause
@@ -26,19 +25,20 @@ if TYPE_CHECKING:
     from loopcanary.store import Store
 
 CANDIDATES_MAX = 5
-"""Named where the start of an id is that of several."""
+"""Candidates that a message names."""
 _ENOUGH = CANDIDATES_MAX + 1
-"""To know that there are more."""
-_VERSIONS = ("5:", "4:", "3:", "2:", "1:")
-"""What fingerprints begin with, the present one first (docs/internals/diagnosis.md). People leave it out."""
+"""One more, to know that there are more."""
+_VERSIONS = ("6:", "5:", "4:", "3:", "2:", "1:")
+"""The versions of fingerprints, the present one first (docs/internals/diagnosis.md). People leave them out.
+"""
 
 _OPTIONS = (
     click.option(
         "--since",
-        type=Moment(),
+        type=MOMENT,
         help="Only what began then or later: 2h (ago), 2026-11-21, 2026-11-21T05:00.",
     ),
-    click.option("--until", type=Moment(), help="Only what began before then."),
+    click.option("--until", type=MOMENT, help="Only what began before then."),
     click.option(
         "--cause",
         "causes",
@@ -51,17 +51,15 @@ _OPTIONS = (
         "--text",
         "words",
         multiple=True,
-        type=Word(),
+        type=WORD,
         metavar="TEXT",
         help="Only with this in a name, path or source line; may be repeated.",
     ),
     click.option(
         "--run",
-        "--session",
         "session",
-        cls=Renamed,
         metavar="ID",
-        type=Word(),
+        type=WORD,
         help="Only this run; the start of its id is enough.",
     ),
 )
@@ -76,23 +74,20 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def bug_option(text: str) -> Callable[[Any], Any]:
     """The option `--bug`, with this help."""
-    names = ("--bug", "--group", "--fingerprint", "group")
-    return click.option(*names, cls=Renamed, metavar="FINGERPRINT", type=Word(), help=text)
+    return click.option("--bug", "group", metavar="FINGERPRINT", type=WORD, help=text)
 
 
 _NARROWING = (
     bug_option("Only this bug; the start of its fingerprint is enough."),
-    click.option(
-        "--stall", metavar="ID", type=Word(), help="Only this stall; the start of its id is enough."
-    ),
-    click.option("--scene", metavar="SCENE", type=Word(), help="Only in this scene."),
-    click.option("--loop", metavar="KIND", type=Word(), help="Only on loops of this kind, such as asyncio."),
-    click.option("--thread", metavar="NAME", type=Word(), help="Only on the thread of this name."),
+    click.option("--stall", metavar="ID", type=WORD, help="Only this stall; the start of its id is enough."),
+    click.option("--scene", metavar="SCENE", type=WORD, help="Only in this scene."),
+    click.option("--loop", metavar="KIND", type=WORD, help="Only on loops of this kind, such as asyncio."),
+    click.option("--thread", metavar="NAME", type=WORD, help="Only on the thread of this name."),
 )
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command all options by which stalls are chosen for another place; `Choice` takes them."""
+    """Gives a command all options of a `Choice`."""
     for option in reversed(_NARROWING):
         command = option(command)
     return selection_options(command)
@@ -100,7 +95,7 @@ def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What was asked for by these options, under their names."""
+    """The values of these options, under their names."""
 
     since: int | None
     until: int | None
@@ -114,8 +109,8 @@ class Choice:
     thread: str | None
 
     def in_full(self, stores: Sequence[Store]) -> Choice:
-        """The same, with the stall and the bug in full whose starts were given. NotFoundError where there is
-        none, ClickException where there are several."""
+        """The same, with the full id and fingerprint of what the user named by its start. NotFoundError:
+        there is none. ClickException: there are several."""
         stall, group = self.stall, self.group
         if stall is not None:
             source = as_one([store.reader for store in stores])
@@ -124,7 +119,6 @@ class Choice:
 
     @property
     def query(self) -> IssueQuery:
-        """The question to a store."""
         return IssueQuery(
             since_wall_ns=self.since,
             until_wall_ns=self.until,
@@ -135,12 +129,11 @@ class Choice:
         )
 
     def issues(self, source: IssueStore) -> Iterator[Issue]:
-        """The issues of every kind that are meant, by session and thread, oldest first; stalls first."""
+        """The chosen issues of every kind, by session and thread, oldest first; stalls first."""
         found = self._found(source, self.query.stalls)
         return found if self.stall is not None else chain(found, self._found(source, self.query.others))
 
     def of_kind(self, source: IssueStore, kind: IssueKind) -> Iterator[Issue]:
-        """The issues of one kind that are meant, as `issues`."""
         return self._found(source, replace(self.query, kind=kind))
 
     def _found(self, source: IssueStore, query: IssueQuery) -> Iterator[Issue]:
@@ -155,13 +148,13 @@ class Choice:
 
 
 def ids_like(source: IssueStore, start: str, query: IssueQuery = STALLS) -> Sequence[str]:
-    """Ids of issues that begin so; one that is so in full is the only one."""
+    """Ids of issues that begin so; only one if it is a full id."""
     found = source.like("id", start, query, _ENOUGH)
     return [start] if start in found else found
 
 
 def bugs_like(source: IssueStore, start: str) -> Sequence[str]:
-    """Fingerprints that begin so, or do so without their version; one that is so in full is the only one."""
+    """Fingerprints that begin so, with or without their version; only one if it is full."""
     found: Sequence[str] = ()
     for full in [start] if ":" in start else [start, *(version + start for version in _VERSIONS)]:
         begin_so = source.like("fingerprint", full, IssueQuery(), _ENOUGH)
@@ -172,7 +165,7 @@ def bugs_like(source: IssueStore, start: str) -> Sequence[str]:
 
 
 def the_bug(stores: Sequence[Store], start: str) -> str:
-    """The fingerprint that begins so. NotFoundError where none does, ClickException where several do."""
+    """The fingerprint that begins so. NotFoundError: none does. ClickException: several do."""
     return _only("bug", start, bugs_like(as_one([store.reader for store in stores]), start), stores)
 
 
@@ -186,7 +179,7 @@ def _only(what: str, start: str, found: Sequence[str], stores: Sequence[Store]) 
 
 
 def ambiguity(start: str, candidates: Sequence[str]) -> str:
-    """What is said where several begin so; one more than CANDIDATES_MAX of them are enough."""
+    """The message for several; it needs one more than CANDIDATES_MAX at most."""
     named = ", ".join(printable(candidate, 60) for candidate in candidates[:CANDIDATES_MAX])
     more = " and more" if len(candidates) > CANDIDATES_MAX else ""
     return f"{printable(start, 60)} is the start of several: {named}{more}; write more of it"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loopcanary.cli.options import SETTINGS, Option, folder_problem
-from loopcanary.cli.words import Folder, Word
+from loopcanary.cli.param_types import FOLDER, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,21 +23,21 @@ def settings_options(command: Callable[..., Any], *, more: Iterable[Option] = ()
 
 
 def _as_click(option: Option) -> Callable[[Any], Any]:
-    """The option as click's decorator."""
     if option.is_flag:
-        return click.option(option.name, is_flag=True, default=None, help=option.help)
-    kind: click.ParamType[Any] = Folder() if option.problem is folder_problem else Word()
+        return click.option(option.name, is_flag=True, default=None, help=option.help, hidden=option.hidden)
+    kind: click.ParamType[Any] = FOLDER if option.problem is folder_problem else WORD
     return click.option(
         option.name,
         metavar=option.metavar,
         type=click.Choice(option.choices) if option.choices else kind,
         multiple=option.repeats,
         help=option.help,
+        hidden=option.hidden,
     )
 
 
 def loaded(settings: dict[str, Any]) -> Config:
-    """The settings in force with these, which were given as options. ConfigError, which names the option."""
+    """The settings in force with these options. ConfigError names the option."""
     from loopcanary.config import ConfigError, load
 
     try:
@@ -45,7 +45,7 @@ def loaded(settings: dict[str, Any]) -> Config:
     except ConfigError as error:
         if error.place != f"keyword {error.key}":
             raise
-        option = error.key.removeprefix("notify_").replace("_", "-")
+        option = error.key.replace("_", "-")
         raise ConfigError(
             key=error.key,
             value=error.value,

@@ -11,31 +11,28 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.document.layout import Sheet
+from loopcanary.facts import working_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loopcanary.top.pages import Switch
     from loopcanary.top.rows import LaneRow
 
 _DATABASE = "loopcanary.db"
 _LATEST = 20
-_PATIENCE_S = 5.0
 
 
 class LivePages:
     """Reads what a page shows when it is asked for. Any thread."""
 
     def __init__(self) -> None:
-        from loopcanary.cli.formats import current_folder
-
-        self._folder = current_folder()
+        self._folder = working_folder()
 
     def stack(self, row: LaneRow, width: int) -> Sequence[Text]:
-        """Threads of the row's process, the row's own first."""
+        """The threads of the row's process, the row's own first."""
         from loopcanary.assembly.dump import look_at
         from loopcanary.model.outside import Unseen
-        from loopcanary.report.dump.document import dump_document
+        from loopcanary.report.dump import dump_document
         from loopcanary.report.text import rich_lines
 
         if not row.state.is_live:
@@ -50,39 +47,8 @@ class LivePages:
         return list(rich_lines(document, self._sheet(width)))
 
     def group(self, row: LaneRow, width: int) -> Sequence[Text]:
-        """The row's last stall as the flight file has it, and its bug as the store has it."""
+        """The row's last stall from the flight file, and its bug from the store."""
         return list(self._group(row, self._sheet(width)))
-
-    def tracers(self, row: LaneRow, switch: Switch | None = None) -> tuple[Sequence[Text], Sequence[Switch]]:
-        """What each does, and where one could not be switched, why."""
-        from loopcanary.assembly.tracing.asking import tracers_of
-        from loopcanary.model.figures.tracers import TracerState, TracerStep
-        from loopcanary.model.outside import Unseen
-        from loopcanary.top.pages import Switch
-        from loopcanary.words.lives import tracer_words
-        from loopcanary.words.text import printable
-
-        if not row.state.is_live:
-            return [Text(f"Process {row.pid} runs no more.")], ()
-        if not row.is_near:
-            there = f"Process {row.pid} runs in another container: run `loopcanary tracers` there."
-            return [Text(there)], ()
-        wanted = {} if switch is None else {switch.step: [switch.name]}
-        found = tracers_of(row.pid, wanted, _PATIENCE_S, row.session.id)
-        if isinstance(found, Unseen):
-            return [Text(found.why)], ()
-        lines = [
-            Text(f"{number}  {printable(one.name)}: {tracer_words(one)}")
-            for number, one in enumerate(found.tracers, 1)
-        ]
-        lines += [
-            Text(f"{printable(name)}: {printable(why)}", "yellow") for name, why in found.refused.items()
-        ]
-        nothing = "No tracer works in it: one of frames, input or idle work begins with the first."
-        return lines or [Text(nothing)], [
-            Switch(one.name, TracerStep.STOP if one.state is TracerState.STARTED else TracerStep.START)
-            for one in found.tracers
-        ]
 
     def _sheet(self, width: int) -> Sheet:
         return Sheet(width=min(width, 120), folder=self._folder)
@@ -135,7 +101,7 @@ class LivePages:
 
 
 def _is_own_store(folder: Path) -> bool:
-    """Whether a store is there and belongs to this user: its path comes from another process, and opening a
+    """Whether the store exists and belongs to this user. Its path comes from another process, and opening a
     store may repair it."""
     try:
         return folder.stat().st_uid == os.geteuid() and (folder / _DATABASE).is_file()

@@ -1,7 +1,7 @@
 """The settings in force: keyword > environment > loopcanary.toml or pyproject.toml > default.
 
-docs/configuration.md has every setting; `FIELDS` is the table behind it. Each watched program loads this:
-more is loaded where a setting is wrong, or where there is a file.
+docs/reference/settings.md has every setting; `FIELDS` is the table behind it. Each watched program loads
+this; it loads more if a setting is wrong, or if there is a file.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 
 from loopcanary.config.kinds import (
+    CONSOLE,
     COUNT,
     ENGINE,
     FILE,
     ISSUE_KINDS,
+    LABELS,
     LEAST,
     LINE,
     NAMES,
     PATH,
+    RETENTION,
     SIGNAL_NAMES,
     SIZE,
     SWITCH,
@@ -25,14 +28,16 @@ from loopcanary.config.kinds import (
     UnfitValueError,
     duration,
 )
+from loopcanary.facts import is_anothers, is_ours
 from loopcanary.model.config import STORE_NAME, Config
+from loopcanary.whose_exception import ours_of
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from loopcanary.config.errors import ConfigError as ConfigError
+    from loopcanary.config.files import ConfigError as ConfigError
     from loopcanary.config.files import SettingsFile
 
 ENVIRONMENT_PREFIX = "LOOPCANARY_"
@@ -42,18 +47,15 @@ _S = 1_000_000_000
 
 
 class Field:
-    """One setting: a field of Config and the kind of its values."""
-
     def __init__(self, attribute: str, kind: SettingKind) -> None:
         self.attribute = attribute
         self.kind = kind
         self.key = attribute.removesuffix("_ns")
-        """Its name as a keyword and in files: the field's without the unit, which the value carries."""
+        """The setting's name: the field's without the unit, which the value carries."""
         self.variable = ENVIRONMENT_PREFIX + self.key.upper()
 
     @property
     def default(self) -> object:
-        """The value where no source gives one."""
         return getattr(Config, self.attribute)
 
 
@@ -67,20 +69,18 @@ _KINDS = {
     "threshold_ns": duration(least_ns=1 * _MS),
     "sample_delay_ns": duration(least_ns=100 * _US),
     "sample_interval_ns": duration(least_ns=100 * _US),
-    "request_threshold_ns": duration(least_ns=1 * _MS),
-    "task_threshold_ns": duration(least_ns=1 * _MS),
+    "job_threshold_ns": duration(least_ns=1 * _MS),
     "store": PATH,
-    "retention_age_ns": duration(least_ns=1 * _S),
-    "retention_bytes": SIZE,
+    "retention": RETENTION,
+    "labels": LABELS,
+    "console": CONSOLE,
     "methods_ring": SIZE,
     "slow_method_ns": duration(least_ns=1 * _MS),
     "exit_when_hung_ns": duration(least_ns=1 * _S, may_be_none=True),
     "windows_ns": duration(least_ns=100 * _MS, may_be_none=True),
-    "startup_cold_ns": duration(least_ns=1 * _MS),
-    "startup_warm_ns": duration(least_ns=1 * _MS),
+    "startup_threshold_ns": duration(least_ns=1 * _MS),
     "log_file": FILE,
     "flight_dir": PATH,
-    "log_file_bytes": SIZE,
     "signals": SIGNAL_NAMES,
     "notify": WAYS,
     "notify_kinds": ISSUE_KINDS,
@@ -89,7 +89,7 @@ _KINDS = {
     "notify_every_ns": duration(least_ns=1 * _S),
     "webhook_file": FILE,
 }
-"""Of settings of which the type does not say all."""
+"""The kinds of settings that their types do not show."""
 
 FIELDS = tuple(
     Field(name, _KINDS.get(name) or _BY_TYPE[kind]) for name, kind in Config.__annotations__.items()
@@ -98,43 +98,72 @@ FIELDS = tuple(
 BY_KEY = {field.key: field for field in FIELDS}
 
 WEBHOOK_URL = f"{ENVIRONMENT_PREFIX}WEBHOOK_URL"
-"""A secret, and so no setting: settings are written and shown."""
-_NO_SETTINGS = ("DEBUG", "PLUGINS", "ROOT_PID", "RUN_NS", "RUN_PID", "RUN_STDERR", "WEBHOOK_URL")
+"""A secret, and therefore not a setting: settings are written and shown."""
+_NO_SETTINGS = ("DEBUG", "PLUGINS", "ROOT_PID", "RUN_NS", "RUN_PID", "RUN_STDERR", "TRUST", "WEBHOOK_URL")
 """Variables with our prefix that others read."""
 _FILES = ("loopcanary.toml", "pyproject.toml")
+_HARMLESS = frozenset(
+    {
+        *("threshold", "sample_delay", "sample_interval", "job_threshold"),
+        *("name", "version", "labels"),
+        *("concern", "only_concern", "ignore", "delete_ignored", "stalls_per_minute", "slow_method"),
+        *("engine", "keeper", "follow_children", "while_debugging", "production", "console"),
+        *("startup", "startup_threshold", "locks", "windows"),
+    }
+)
+"""Settings of what is seen and how it is called. Files that another user can change may have these only: the
+others write elsewhere, keep or remove what is stored, notify, or change the program."""
+_PROBLEMS_MAX = 10
+_PROBLEM_CHARS = 300
 _CI = "ci"
-"""The table of `loopcanary ci` beside the settings."""
+"""The table of `loopcanary ci`, beside the settings."""
 _logged: set[str] = set()
 
 
-def load(**keywords: object) -> Config:
-    """The settings in force in this process.
+def load(*, config: str | None = None, **keywords: object) -> Config:
+    """The settings in force in this process. Any thread.
 
-    `keywords` are the keys of docs/configuration.md; None means not given. The environment comes next,
-    then the nearest loopcanary.toml or `[tool.loopcanary]` upwards from the current folder, then the
-    default.
+    `keywords` are the keys of docs/reference/settings.md; None means not given. The environment comes next,
+    then the file `config`, or the nearest loopcanary.toml or `[tool.loopcanary]` upwards from the current
+    folder, then the default.
 
-    Raises ConfigError for a value that cannot be used or a key that does not exist; where `production`
-    is on (in any source) such are logged once and the default is kept. Any thread.
+    ConfigError: a value cannot be used, or a key does not exist. With `production` on, in any source, these
+    are logged once, and the default is kept.
     """
     try:
         folder: str | None = os.getcwd()
-    except OSError:
+    except ours_of(OSError):
         folder = None  # The current folder has been removed: there are no files to find.
-    return resolve(keywords, os.environ, folder)
+    return resolve(keywords, os.environ, folder, config)
 
 
-def resolve(keywords: Mapping[str, object], environment: Mapping[str, str], folder: str | None) -> Config:
-    """`load` with its sources as arguments; no `folder`: no files."""
+def resolve(
+    keywords: Mapping[str, object],
+    environment: Mapping[str, str],
+    folder: str | None,
+    named: str | None = None,
+) -> Config:
+    """`load` with its sources as arguments; without a folder no file is looked for. `named` is the file."""
     problems: list[ConfigError] = []
     given = {key: value for key, value in keywords.items() if value is not None}
-    sources = _Sources(given, environment, _file(folder, problems), folder or "")
+    if named is not None:
+        file = _read_file(named, environment, problems, is_named=True)
+    elif all(field.variable in environment for field in FIELDS):
+        file = None  # this is a child, whose parent has read the file
+    else:
+        file = _file(folder, environment, problems)
+    sources = _Sources(given, environment, file, folder or "")
     config = _with_sound_delay(Config(**_values(sources, problems)), sources, problems)
     problems.extend(sources.unknown_keys())
+    sources.tell_not_taken()
+    why = "as production is on"
     if problems and not config.production:
-        raise problems[0]
-    for problem in problems:
-        _log_once(f"{problem} (ignored, as production is on)")
+        if file is None or file.is_believed:
+            raise problems[0]
+        resolve(keywords, environment, None)  # raises what is wrong without that file, too
+        why = f"as another user can change {file.path}"
+    for problem in problems[:_PROBLEMS_MAX]:
+        _log_once(f"{_printable(str(problem))} (ignored, {why})")
     for hint in _misspelt_variables(environment):
         _log_once(hint)
     return config
@@ -143,25 +172,33 @@ def resolve(keywords: Mapping[str, object], environment: Mapping[str, str], fold
 def settings_as_environment(config: Config) -> dict[str, str]:
     """Environment variables with which `load` gives the same settings in another process and folder.
 
-    All settings are written, defaults and empty ones too: a child with another current folder must not
-    find a file that its parent did not see. A store of None stays "the child's own default"; put the
-    store in force into `config` first where children shall share it.
+    They include defaults and empty ones, so that a child in another folder does not find a file that its
+    parent did not see. A store of None stays "the child's own default": for a shared store, put that into
+    `config` first.
     """
-    return {field.variable: _text(getattr(config, field.attribute), field.kind.write) for field in FIELDS}
+    values = ((field, getattr(config, field.attribute)) for field in FIELDS)
+    return {field.variable: "" if value is None else field.kind.write(value) for field, value in values}
 
 
 def usual_store(config: Config) -> str | None:
-    """The store's folder, absolute, as the settings name it or in its usual place; None: that cannot be
-    written (store.location knows more)."""
+    """The store's absolute folder, as named by the settings or in its usual place; None: it cannot be
+    written, or is another user's (store.location knows more)."""
+    folder = os.path.abspath(STORE_NAME if config.store is None else config.store)
+    if not is_ours(folder):
+        from loopcanary.whose_folder import fits  # only for root in other users' folders
+
+        if not fits(folder):
+            return None
     if config.store is not None:
         return config.store
-    folder = os.path.abspath(STORE_NAME)
+    if is_anothers(folder):
+        return None
     place = folder if os.path.lexists(folder) else os.path.dirname(folder)
     return folder if os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK) else None
 
 
 class _Finding:
-    """What one source says of one setting. `folder`: where a relative path starts."""
+    """The value of a setting in one source. A relative path starts at `folder`."""
 
     def __init__(self, raw: object, place: str, folder: str, *, is_text: bool = False) -> None:
         self.raw = raw
@@ -171,7 +208,7 @@ class _Finding:
 
 
 class _Sources:
-    """Where settings come from, highest first. `folder`: where relative paths of the first two start."""
+    """The sources, highest first. Relative paths of the first two start at `folder`."""
 
     def __init__(
         self,
@@ -192,25 +229,34 @@ class _Sources:
         if variable in self._environment:
             place = f"environment variable {variable}"
             return _Finding(self._environment[variable], place, self._folder, is_text=True)
-        if file is not None and key in file.settings:
+        if file is not None and key in file.settings and (file.is_believed or key in _HARMLESS):
             return _Finding(file.settings[key], file.place(key), os.path.dirname(file.path))
         return None
 
     def unknown_keys(self) -> Iterator[ConfigError]:
-        """An error for each key of the keywords and the file that is no setting."""
+        """An error for each unknown key of the keywords and the file."""
         keys = [(key, value, f"keyword {key}") for key, value in self._keywords.items()]
         if self._file is not None:
             settings = self._file.settings.items()
             keys += [(key, value, self._file.place(key)) for key, value in settings if key != _CI]
-        for key, value, place in keys:
-            if key not in BY_KEY:
-                from loopcanary.config.errors import unknown
+        misspelt = [one for one in keys if one[0] not in BY_KEY]
+        for key, value, place in misspelt[:_PROBLEMS_MAX]:
+            from loopcanary.config.files import unknown
 
-                yield unknown(key, value, place, BY_KEY)
+            yield unknown(key, value, place, BY_KEY)
+
+    def tell_not_taken(self) -> None:
+        """Logs the settings that are not taken from a file that is not believed."""
+        file = self._file
+        if file is None or file.is_believed:
+            return
+        left = [key for key, field in BY_KEY.items() if key in file.settings and self.find(field) is None]
+        if left:
+            _log_once(file.not_taken(left))
 
 
 def _values(sources: _Sources, problems: list[ConfigError]) -> dict[str, Any]:
-    """Every value that some source has and that can be used."""
+    """The values of all sources that can be used."""
     values: dict[str, Any] = {}
     for field in FIELDS:
         found = sources.find(field)
@@ -231,37 +277,39 @@ def _read(field: Field, found: _Finding) -> object:
 
 
 def _error(key: str, value: object, place: str, problem: str, next_step: str) -> ConfigError:
-    from loopcanary.config.errors import ConfigError
+    from loopcanary.config.files import ConfigError
 
     return ConfigError(key=key, value=value, place=place, problem=problem, next_step=next_step)
 
 
-def _text(value: object, write: Any) -> str:
-    return "" if value is None else write(value)
-
-
-def _file(folder: str | None, problems: list[ConfigError]) -> SettingsFile | None:
+def _file(
+    folder: str | None, environment: Mapping[str, str], problems: list[ConfigError]
+) -> SettingsFile | None:
     here, above = "" if folder is None else os.path.abspath(folder), ""
     while here != above:
         if any(os.path.isfile(f"{here}/{name}") for name in _FILES):
-            return _read_file(here, problems)
+            return _read_file(here, environment, problems)
         here, above = os.path.dirname(here), here
     return None
 
 
-def _read_file(folder: str, problems: list[ConfigError]) -> SettingsFile | None:
-    from loopcanary.config.errors import ConfigError
-    from loopcanary.config.files import find_settings_file
+def _read_file(
+    path: str, environment: Mapping[str, str], problems: list[ConfigError], *, is_named: bool = False
+) -> SettingsFile | None:
+    from loopcanary.config.files import TRUST, ConfigError, find_settings_file, read_settings_file
 
     try:
-        return find_settings_file(folder)
+        found = read_settings_file(path) if is_named else find_settings_file(path, environment.get(TRUST))
     except ConfigError as error:
         problems.append(error)
         return None
+    if found is not None and found.problem is not None:
+        problems.append(found.problem)
+    return found
 
 
 def _with_sound_delay(config: Config, sources: _Sources, problems: list[ConfigError]) -> Config:
-    """A first sample at or after the threshold would leave most stalls without one."""
+    """Drops a sample delay that is not below the threshold: most stalls would have no sample."""
     delay_ns, field = config.sample_delay_ns, BY_KEY["sample_delay"]
     if delay_ns is None or delay_ns < config.threshold_ns:
         return config
@@ -274,7 +322,7 @@ def _with_sound_delay(config: Config, sources: _Sources, problems: list[ConfigEr
 
 
 def _misspelt_variables(environment: Mapping[str, str]) -> Iterator[str]:
-    """Variables that look like a misspelt setting. No error: the prefix may have other users."""
+    """Variables that look like misspelt settings, which are not errors: the prefix may have other users."""
     known = {field.variable for field in FIELDS}
     known.update(ENVIRONMENT_PREFIX + name for name in _NO_SETTINGS)
     unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
@@ -285,6 +333,12 @@ def _misspelt_variables(environment: Mapping[str, str]) -> Iterator[str]:
     for name in unknown:
         for near in difflib.get_close_matches(name, known, n=1, cutoff=0.85):
             yield f"environment variable {name}: no such setting; did you mean {near}?"
+
+
+def _printable(text: str) -> str:
+    from loopcanary.words.text import printable  # only where something is wrong
+
+    return printable(text, _PROBLEM_CHARS)
 
 
 def _log_once(text: str) -> None:
@@ -298,7 +352,7 @@ def _log_once(text: str) -> None:
 
 def __getattr__(name: str) -> Any:
     if name == "ConfigError":
-        from loopcanary.config.errors import ConfigError
+        from loopcanary.config.files import ConfigError
 
         return ConfigError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

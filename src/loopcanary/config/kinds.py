@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 
-from loopcanary.model.config import ENGINES, NOTIFY_KILLED_NS, NOTIFY_WAYS, SIGNALS
+from loopcanary.model.config import AUTO, ENGINES, NOTIFY_KILLED_NS, NOTIFY_WAYS, OFF, ON, SIGNALS, Config
+from loopcanary.whose_exception import ours
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UnfitValueError(Exception):
-    """A kind's verdict on a value, before anyone says where the value came from."""
+    """A value that a kind cannot take; the caller adds its place."""
 
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__(problem)
@@ -25,7 +26,7 @@ class UnfitValueError(Exception):
 
 
 class SettingKind:
-    """One kind of setting."""
+    """A kind of setting: how its values are read and written."""
 
     def __init__(
         self,
@@ -35,13 +36,13 @@ class SettingKind:
         *,
         is_path: bool = False,
     ) -> None:
-        """How its values are read and written.
+        """Takes the functions of the kind.
 
         Args:
             parse: The value of a text, as in an environment variable. Raises UnfitValueError.
             take: The value of a keyword or of a TOML value. Raises UnfitValueError.
-            write: Text that `parse` reads back as the same value.
-            is_path: The reader of the setting knows where a relative one starts.
+            write: The text that `parse` reads back as the same value.
+            is_path: A relative value starts at the folder of its source.
         """
         self.parse = parse
         self.take = take
@@ -53,10 +54,10 @@ _SHOWN_CHARACTERS = 80
 
 
 def shown(value: object) -> str:
-    """The value as an error quotes it: on one line, and short."""
+    """The value for an error: short, and on one line."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # noqa: BLE001 - whatever it is, it must not replace our own error
+    except ours():  # whatever it is, it must not replace our own error
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
 
@@ -79,14 +80,17 @@ _SIZE_EXAMPLE = 'write a number of bytes, or a size such as "500MB" or "1GiB"'
 _SIZE_UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
 _COUNT_EXAMPLE = "write a whole number of 1 or more"
 _NAMES_EXAMPLE = 'write names with commas between them, or a list such as ["app", "lib"]'
+_RETENTION_EXAMPLE = 'write an age, a size or both, such as "30d, 1GiB"'
+_LABELS_EXAMPLE = 'write names with values, such as { stage = "test" } or "stage=test,region=eu"'
+_CONSOLE_EXAMPLE = "write auto, on or off"
 _ENGINE_EXAMPLE = "write one of " + ", ".join(ENGINES)
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
 
 def duration(least_ns: int, *, may_be_none: bool = False) -> SettingKind:
-    """A length of time of at least `least_ns`, or with `may_be_none` 0: text such as "100ms", or a timedelta;
-    nanoseconds inside."""
+    """A duration of at least `least_ns`, or 0 if there may be none: text such as "100ms", or a timedelta.
+    Nanoseconds inside."""
 
     def bounded(ns: int, value: object) -> int:
         if ns < least_ns and not (may_be_none and ns == 0):
@@ -188,6 +192,55 @@ def _parse_line(text: str) -> str | None:
     return text or None
 
 
+def _take_console(value: object) -> str:
+    """`auto`, or a switch in any of its spellings."""
+    if isinstance(value, str) and value.strip().lower() == AUTO:
+        return AUTO
+    try:
+        return ON if (_parse_switch(value) if isinstance(value, str) else _take_switch(value)) else OFF
+    except UnfitValueError:
+        raise UnfitValueError(f"{shown(value)} is not a mode of the console", _CONSOLE_EXAMPLE) from None
+
+
+def _take_retention(value: object) -> tuple[int, int]:
+    """An age, a size, or both; the other keeps its default."""
+    if not isinstance(value, str) or not value.strip():
+        raise UnfitValueError(f"{shown(value)} is not an age and a size", _RETENTION_EXAMPLE)
+    age_ns, size = Config.retention
+    for part in value.split(","):
+        try:
+            age_ns = _AGE.parse(part)  # type: ignore[assignment]
+        except UnfitValueError:
+            try:
+                size = _parse_size(part)
+            except UnfitValueError:
+                problem = f"{shown(part.strip())} is neither an age of 1s or more nor a size"
+                raise UnfitValueError(problem, _RETENTION_EXAMPLE) from None
+    return age_ns, size
+
+
+def _write_retention(value: tuple[int, int]) -> str:
+    return f"{_AGE.write(value[0])}, {SIZE.write(value[1])}"
+
+
+def _take_labels(value: object) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, str):
+        parts = [part.partition("=") for part in value.split(",") if part.strip()]
+        pairs: list[tuple[object, object]] = [(name, text) for name, _, text in parts]
+    elif isinstance(value, dict):
+        pairs = list(value.items())
+    else:
+        raise UnfitValueError(f"{shown(value)} is not a table of labels", _LABELS_EXAMPLE)
+    return tuple((_label(name, marks=",="), _label(text, marks=",")) for name, text in pairs)
+
+
+def _label(text: object, *, marks: str) -> str:
+    is_sound = isinstance(text, str) and text.strip() and text.isprintable() and not set(marks) & set(text)
+    if not is_sound:
+        raise UnfitValueError(f"{shown(text)} is not part of a label", _LABELS_EXAMPLE)
+    return str(text).strip()
+
+
 def _take_line(value: object) -> str | None:
     if not isinstance(value, str):
         raise UnfitValueError(f"{shown(value)} is no text", "write it in quotes")
@@ -276,30 +329,30 @@ def _take_engine(value: object) -> str:
 
 
 _LEAST_WORDS = {"stall": 0, "hang": 1_000_000_000, "anr": 5_000_000_000, "killed": NOTIFY_KILLED_NS}
-"""Of model.stall, which is not loaded before there is a stall."""
+"""The words of model.stall, which is loaded with the first stall only."""
 _LEAST_DURATION = duration(least_ns=1_000_000)
+_AGE = duration(least_ns=1_000_000_000)
 
 SIZE = SettingKind(_parse_size, _take_size, lambda size: _in_largest_unit(size, _SIZE_UNITS))
 """An amount of bytes: "500MB", "1GiB", or a plain number."""
 COUNT = SettingKind(_parse_count, _take_count, str)
 """A whole number of at least one."""
 SWITCH = SettingKind(_parse_switch, _take_switch, lambda value: "1" if value else "0")
-"""On or off."""
 LINE = SettingKind(_parse_line, _take_line, str)
 """One line of text; empty means not given."""
 NAMES = SettingKind(_parse_names, _take_names, ",".join)
 """Names: a TOML array, a list or tuple, or text with commas."""
 PATH = _path("folder")
-"""A folder."""
 FILE = _path("file")
-"""A file."""
 WAYS = SettingKind(_take_ways, _take_ways, ",".join)
-"""Names of ways to notify."""
 SIGNAL_NAMES = SettingKind(_take_signals, _take_signals, ",".join)
 """Names of signals, with or without SIG."""
 ISSUE_KINDS = SettingKind(_take_issue_kinds, _take_issue_kinds, ",".join)
-"""Names of kinds of issues."""
 LEAST = SettingKind(_parse_least, _take_least, _write_least)
-"""From which stalls on: a duration, or a word for one."""
+"""A duration, or a word for one."""
+RETENTION = SettingKind(_take_retention, _take_retention, _write_retention)
+"""An age, a size, or both."""
+LABELS = SettingKind(_take_labels, _take_labels, lambda labels: ",".join(map("=".join, labels)))
+"""Names with values: a TOML table, a dict, or text with commas."""
+CONSOLE = SettingKind(_take_console, _take_console, str)
 ENGINE = SettingKind(_take_engine, _take_engine, str)
-"""Which engine watches."""

@@ -6,28 +6,23 @@ through a SourceReader. docs/internals/diagnosis.md explains every word and form
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 
-    from loopcanary.diagnosis.code.code_paths import CodePaths
-    from loopcanary.diagnosis.code.sources import FileSources, SourceLines, SourceReader
-    from loopcanary.diagnosis.filters import drop_reason
-    from loopcanary.diagnosis.fingerprint import explain
-    from loopcanary.diagnosis.health.loop import loop_health
-    from loopcanary.diagnosis.health.pools import process_health
-    from loopcanary.diagnosis.judgement import diagnose, not_intercepted
+    from loopcanary.diagnosis.code.ownership import CodePaths
+    from loopcanary.diagnosis.hangs import find_hang
+    from loopcanary.diagnosis.health import loop_health, process_health
+    from loopcanary.diagnosis.judgement import diagnose, drop_reason, not_intercepted, prepare
 
 _HOMES = {
-    "code.code_paths": "CodePaths",
-    "code.sources": "FileSources SourceLines SourceReader",
-    "filters": "drop_reason",
-    "fingerprint": "explain",
-    "health.loop": "loop_health",
-    "health.pools": "process_health",
-    "judgement": "diagnose not_intercepted",
+    "code.ownership": "CodePaths",
+    "hangs": "find_hang",
+    "health": "loop_health process_health",
+    "judgement": "diagnose drop_reason not_intercepted prepare",
 }
-__all__ = [name for names in ("prepare", *_HOMES.values()) for name in names.split()]
+__all__ = [name for names in _HOMES.values() for name in names.split()]
 
 
 def __getattr__(name: str) -> Any:
@@ -40,16 +35,3 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = found
     return found
-
-
-def prepare() -> None:
-    """Loads what the first verdict would load else, with the registered rules and remedies."""
-    from importlib import import_module
-
-    from loopcanary.diagnosis.advice import registered
-    from loopcanary.diagnosis.causes import rules
-
-    for home in _HOMES:
-        import_module(f"{__name__}.{home}")
-    rules()
-    registered()

@@ -6,19 +6,23 @@ from dataclasses import replace
 from operator import attrgetter
 
 from loopcanary.diagnosis.code.call_sites import CallSites
-from loopcanary.diagnosis.code.code_paths import CodePaths
 from loopcanary.diagnosis.code.frame_table import FrameTable
-from loopcanary.diagnosis.code.ownership import Ownership
-from loopcanary.diagnosis.code.sources import SourceReader
-from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.samples.gaps import Gap, cut_out, find_gaps
-from loopcanary.diagnosis.samples.gil_waits import settle_gil_waits
+from loopcanary.diagnosis.code.ownership import CodePaths, Ownership
+from loopcanary.diagnosis.ledger import make_ledger, make_surroundings
 from loopcanary.diagnosis.samples.observation import Observation
-from loopcanary.diagnosis.samples.surroundings import make_surroundings
 from loopcanary.diagnosis.samples.views import one_of_each, see
-from loopcanary.diagnosis.samples.weights import SampleWeights, fit_to_counters, weigh
+from loopcanary.diagnosis.samples.weights import (
+    Gap,
+    SampleWeights,
+    cut_out,
+    find_gaps,
+    fit_to_counters,
+    settle_gil_waits,
+    weigh,
+)
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Config, Ledger, Session, StallEvidence
+from loopcanary.source_text import SourceReader
 
 _ASLEEP = ("S", "D")
 """The kernel's letters for a thread that sleeps."""
@@ -111,7 +115,6 @@ def _without_gaps(
 
 
 def thread_names(evidence: StallEvidence) -> dict[int, str]:
-    """Known names of threads by their id."""
     own = ((evidence.tid, evidence.thread_name),)
     read = tuple((thread.tid, thread.name) for thread in evidence.threads)
     return {tid: name for tid, name in (*own, *evidence.thread_names, *read) if name}

@@ -11,15 +11,15 @@ except ImportError:  # an interpreter that hashes in another way
     from hashlib import blake2s
 
 from loopcanary.diagnosis.code.call_sites import callee_of
-from loopcanary.diagnosis.code.code_paths import CodePaths, captured
-from loopcanary.diagnosis.code.ownership import Owner, Ownership, portable_path
-from loopcanary.diagnosis.culprit.blocker import STEADY_SHARE
+from loopcanary.diagnosis.code.ownership import CodePaths, Owner, Ownership, captured, portable_path
+from loopcanary.diagnosis.culprit.suspect import STEADY_SHARE
 from loopcanary.model import Cause, Culprit, Holder, StackFrame, Stall
 from loopcanary.model.loop_frames import work_of
+from loopcanary.model.stack_frame import plain_function
 from loopcanary.model.stall import chief_holders
 from loopcanary.words.android import LOOPER
 
-VERSION = 5
+VERSION = 6
 """Raised when the same stall would get another fingerprint than before."""
 _DIGITS = 12
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
@@ -35,14 +35,10 @@ _PYTHON_SHARE = 1 / 3
 _HELD = frozenset({Cause.GIL, Cause.LOCK})
 _COMPUTING = frozenset({Cause.CPU, Cause.NATIVE_CPU})
 _ASKED_FOR = "gc.collect"
-_GENERIC = re.compile(r"\.?<generic parameters of [^>]*>")
-_JAVA_NUMBERS = re.compile(r"\$\$(?:Nest|ExternalSynthetic|Lambda|inlined)\S*?(?=\.|$)|\$\d+")
-"""Of classes and methods that a compiler of Java or Kotlin names: no name of Python's has a `$`."""
-_SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)>")
 
 
 def fingerprint(stall: Stall, paths: CodePaths) -> str:
-    """The fingerprint: `5:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
+    """The fingerprint: `6:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
     count."""
     digest = blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
@@ -65,8 +61,8 @@ def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
         return (cause, "holder=loopcanary")
     if stall.blamed_holder is not None:
         return (cause, *_holders(stall, stall.blamed_holder, paths))
-    if stall.cause is Cause.BURST and not _is_steady(stall):
-        return (cause, *_top_contributor(stall))
+    if stall.cause is Cause.BURST:
+        return (cause, *(_top_contributor(stall) or _steady_place(stall, paths)))
     if stall.culprit is None and stall.cause is Cause.CRASH:
         return (cause,) if stall.killed_by is None else (cause, f"signal={stall.killed_by.signal}")
     if stall.culprit is None:
@@ -80,7 +76,8 @@ def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
 
 
 def _holders(stall: Stall, first: Holder, paths: CodePaths) -> Iterator[str]:
-    """Of threads that compute alike, each may be the one that held the GIL longer."""
+    """The places of all chief holders: of threads that compute alike, each may be the one that held the GIL
+    longer."""
     for holder in chief_holders(stall.holders or (first,)):
         if holder.culprit is not None:
             yield from _place("holder", holder.culprit, paths)
@@ -145,13 +142,6 @@ def _top_contributor(stall: Stall) -> tuple[str, ...]:
     return (f"contributor={_plain_name(top.name)}",)
 
 
-def plain_function(qualname: str) -> str:
-    """A qualified name without what differs between versions of Python: comprehensions are frames up to 3.11
-    only, and generic functions have one more since 3.12."""
-    qualname = _JAVA_NUMBERS.sub("$", qualname)
-    return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)).strip(".") or "<module>"
-
-
 def _plain_file(culprit: Culprit | StackFrame, paths: CodePaths) -> str:
     """The file's portable path; of the standard library the module only, whose files move: `pathlib.py` is
     `pathlib/__init__.py` since 3.13."""
@@ -205,11 +195,11 @@ def _call_name(qualname: str) -> str:
     return outer.rpartition(".")[2] if name in ("__init__", "__new__") and outer else name
 
 
-def _is_steady(stall: Stall) -> bool:
-    """Whether a burst's culprit held most of its time, and so names it."""
+def _steady_place(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
+    """A burst's culprit, where it held most of its time. What it called differs from turn to turn."""
     culprit = stall.culprit
     if culprit is None:
-        return False
+        return ()
     place = (culprit.file, culprit.qualname)
     total = sum(stack.weight_ns for stack in stall.stacks)
     held = sum(
@@ -217,4 +207,4 @@ def _is_steady(stall: Stall) -> bool:
         for stack in stall.stacks
         if any((frame.file, frame.qualname) == place for frame in stack.frames)
     )
-    return total > 0 and held >= STEADY_SHARE * total
+    return _place("culprit", culprit, paths) if total > 0 and held >= STEADY_SHARE * total else ()

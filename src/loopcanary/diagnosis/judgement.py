@@ -1,28 +1,32 @@
-"""The one entry point: gathers what the parts find into a Stall."""
+"""Judges a stall: gathers what the parts of the diagnosis find. Tells which stalls are not reported."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from importlib import import_module
 from typing import Any
 
-from loopcanary.diagnosis.advice import Setting, advise
-from loopcanary.diagnosis.advice.circumstances import find_setting
+from loopcanary.diagnosis.advice import Setting, advise, registered
 from loopcanary.diagnosis.case import StallCase, open_case, thread_names
-from loopcanary.diagnosis.causes import rules
-from loopcanary.diagnosis.causes.unknown import no_sample
-from loopcanary.diagnosis.causes.verdict import Verdict, judge
-from loopcanary.diagnosis.code.code_paths import CodePaths, captured
+from loopcanary.diagnosis.causes.host import wait_sentences
+from loopcanary.diagnosis.causes.verdict import Verdict, judge, no_sample, rules
+from loopcanary.diagnosis.causes.waits import Polling, find_polling
+from loopcanary.diagnosis.circumstances import find_setting
 from loopcanary.diagnosis.code.frame_table import FrameTable
-from loopcanary.diagnosis.code.sources import FileSources, SourceReader
-from loopcanary.diagnosis.culprit.blamed import blamed_stacks
-from loopcanary.diagnosis.culprit.blocker import find_blocker
+from loopcanary.diagnosis.code.ownership import CodePaths, Ownership, absolute, captured, module_name
 from loopcanary.diagnosis.culprit.circles import Circle, circle_sentences, find_circle
-from loopcanary.diagnosis.culprit.polling import Polling, find_polling
-from loopcanary.diagnosis.culprit.portions import find_portions
-from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
+from loopcanary.diagnosis.culprit.first_use import tell_first_use
+from loopcanary.diagnosis.culprit.suspect import (
+    Suspect,
+    blamed_stacks,
+    find_blocker,
+    find_portions,
+    find_suspect,
+    to_culprit,
+)
 from loopcanary.diagnosis.fingerprint import fingerprint
-from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.samples.marks import main_target
 from loopcanary.diagnosis.samples.views import SampleView, WeighedSample
 from loopcanary.diagnosis.samples.weights import (
@@ -37,9 +41,10 @@ from loopcanary.model import (
     Cause,
     Clock,
     Config,
+    Culprit,
+    Grade,
     Holder,
     Session,
-    Severity,
     Stall,
     StallEvidence,
     StallState,
@@ -47,13 +52,14 @@ from loopcanary.model import (
     ThreadStack,
     ThreadView,
 )
-from loopcanary.model.stall import ANR_NS, HANG_NS, is_own_thread
+from loopcanary.model.stall import is_own_thread, severity_of
+from loopcanary.source_text import FileSources, SourceReader
 from loopcanary.words.sentences import Sentence, say
 
 _FILE_SOURCES = FileSources()
 _THIN_COVERAGE = 0.5
 _THREAD = "thread"
-"""The kind of lanes that have no loop: their first turn is no start of one."""
+"""The kind of lanes that have no loop: their first turn does not start one."""
 _LATE_NS = 5_000_000
 _AS_THEY_CAME = ("scope", "threshold_ns", "scene", "queue_ns", "engine", "contributors", "killed_by")
 """Fields of the evidence that the stall has, too."""
@@ -84,8 +90,9 @@ def diagnose(
 
 
 def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock, state: StallState) -> Stall:
-    evidence, observation, first, second = case.evidence, case.observation, verdict.first, verdict.second
     suspect, holders, merged = _suspect(case, verdict), _holders(verdict), _merge(case)
+    verdict = tell_first_use(case, verdict, suspect)
+    evidence, observation, first, second = case.evidence, case.observation, verdict.first, verdict.second
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)
     blocker = None if suspect is None else find_blocker(suspect, observation.sites, verdict.cause)
     holder = holders[0] if holders else None
@@ -126,7 +133,7 @@ def _advice(verdict: Verdict, blocker: Blocker | None, setting: Setting) -> str 
     if first is None or second is None or second.cause is not Cause.GC or second.share <= first.share:
         return advice
     less = advise(Cause.GC, None, replace(setting, topic=second.topic))
-    return say("both", first=advice, second=less) if advice and less else advice or less
+    return say("both", first=advice, second=less) if advice and less and less != advice else advice or less
 
 
 def _seen(case: StallCase, session: Session, clock: Clock) -> dict[str, Any]:
@@ -152,16 +159,10 @@ def _seen(case: StallCase, session: Session, clock: Clock) -> dict[str, Any]:
     }
 
 
-def severity_of(duration_ns: int) -> Severity:
-    """Stall, hang or ANR by how long it lasted."""
-    if duration_ns >= ANR_NS:
-        return Severity.ANR
-    return Severity.HANG if duration_ns >= HANG_NS else Severity.STALL
-
-
 def _suspect(case: StallCase, verdict: Verdict) -> Suspect | None:
     """The culprit of the samples that speak for the cause, so that both belong together; of all samples if
-    the cause is not about a line, or none of these has a stack. What loopcanary did is no line's doing."""
+    the cause is not about a line, or none of these has a stack. No line is to blame for what loopcanary
+    did."""
     first = verdict.first
     if first is not None and any(holder.is_ours for holder in first.holders):
         return None
@@ -193,6 +194,8 @@ def _waited_on(verdict: Verdict) -> Target | None:
 def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
     """The verdict's sentences, then what holds for any cause."""
     evidence, sentences = case.evidence, list(verdict.evidence)
+    if evidence.fault is None:
+        sentences += [one for one in wait_sentences(case.observation) if one not in sentences]
     missing = no_sample(case.observation) if not evidence.samples else None
     if missing is not None and missing not in sentences:
         sentences.append(missing)
@@ -231,13 +234,13 @@ def _other_threads(evidence: StallEvidence, case: StallCase) -> tuple[ThreadView
     """All threads but our own drain, which the program cannot see either."""
     names = thread_names(evidence)
     return tuple(
-        _view(thread, names.get(thread.tid, ""), case.table)
+        view_thread(thread, names.get(thread.tid, ""), case.table)
         for thread in evidence.threads
         if not is_own_thread(names.get(thread.tid, ""))
     )
 
 
-def _view(thread: ThreadStack, name: str, table: FrameTable) -> ThreadView:
+def view_thread(thread: ThreadStack, name: str, table: FrameTable) -> ThreadView:
     frames = () if thread.stack is None else table.place(thread.stack).shown.frames
     return ThreadView(
         tid=thread.tid,
@@ -249,6 +252,85 @@ def _view(thread: ThreadStack, name: str, table: FrameTable) -> ThreadView:
     )
 
 
+def prepare() -> None:
+    """Loads the registered rules and remedies, and the figures, which the first verdict or the end of the
+    program would load else."""
+    import_module("loopcanary.diagnosis.health")
+    rules()
+    registered()
+
+
 def not_intercepted(stall: Stall) -> Stall:
     """The stall, marked: the program's own code wanted to see it, and another process has judged it."""
     return replace(stall, evidence=(*stall.evidence, say("not-intercepted")))
+
+
+_STRONG_SAMPLES = 8
+_STRONG_COVERAGE = 0.7
+_STRONG_HEAVIEST = 0.34
+_WEAK_COVERAGE = 0.3
+_WEAK_HEAVIEST = 0.9
+
+
+def make_grade(seen_ns: Sequence[int], coverage: float, cause: Cause, *, sampled: bool) -> Grade:
+    """Strong: eight samples and more, over 70 % of the stall, none of which carries a third. Weak: one
+    sample carries all, or most of the stall was not seen. `seen_ns`: the time each sample with a stack stands
+    for; `coverage`: their share; `sampled`: there are samples, with a stack or without.
+
+    Without any sample, a cause that is known rests on records of the thread itself: fair.
+    """
+    if not seen_ns:
+        return Grade.WEAK if sampled or cause is Cause.UNKNOWN else Grade.FAIR
+    total = sum(seen_ns)
+    heaviest = max(seen_ns) / total if total > 0 else 1.0 / len(seen_ns)
+    if len(seen_ns) == 1 or heaviest >= _WEAK_HEAVIEST or coverage < _WEAK_COVERAGE:
+        return Grade.WEAK
+    many = len(seen_ns) >= _STRONG_SAMPLES
+    if many and coverage >= _STRONG_COVERAGE and heaviest <= _STRONG_HEAVIEST:
+        return Grade.STRONG
+    return Grade.FAIR
+
+
+def drop_reason(stall: Stall, config: Config, paths: CodePaths) -> str | None:
+    """Why a stall is not reported. Without `delete_ignored` it is stored all the same.
+
+    Args:
+        stall: With its culprit.
+        config: Has `only_concern` and `ignore`.
+        paths: Of the stall's process: which file is which module.
+
+    Returns:
+        `only_concern`, or `ignore: ` and the entry that matched; None: it is reported.
+    """
+    if config.only_concern and not _touches_own_code(stall):
+        return "only_concern"
+    if stall.culprit is None:
+        return None
+    for entry in config.ignore:
+        if _matches(entry, stall.culprit, paths):
+            return f"ignore: {entry}"
+    return None
+
+
+def _touches_own_code(stall: Stall) -> bool:
+    holder = stall.holder.culprit if stall.holder is not None else None
+    return any(culprit is not None and culprit.in_app for culprit in (stall.culprit, holder))
+
+
+def _matches(entry: str, culprit: Culprit, paths: CodePaths) -> bool:
+    if "/" in entry or entry.endswith(".py"):
+        return _matches_glob(entry, absolute(culprit.file, paths))
+    module, _, function = entry.partition(":")
+    if function:
+        return _is_module(module, culprit, paths) and function in (culprit.qualname, culprit.function)
+    return Ownership(paths).is_in(culprit.file, (f"/{entry.replace('.', '/')}",))
+
+
+def _matches_glob(pattern: str, path: str) -> bool:
+    """A pattern that does not begin at the root matches below any folder."""
+    return fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern.removeprefix('./')}")
+
+
+def _is_module(module: str, culprit: Culprit, paths: CodePaths) -> bool:
+    name = module_name(culprit.file, paths)
+    return name == module or name.endswith(f".{module}")

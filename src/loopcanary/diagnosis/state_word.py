@@ -27,12 +27,13 @@ _UNANSWERED_NS = 3_000_000_000
 """The kernel sends a SYN again after 1 s and after 3 s."""
 _CONNECTS = frozenset({"connect", "connect_ex", "create_connection"})
 _TWO = 2
-"""Looks that say whether it gets on."""
+"""So many looks say whether the thread gets on."""
 
 
 def state_word_of(observation: Observation, verdict: Verdict) -> StateWord | None:
-    """The word of a stall of 1 s and more; None: it is shorter. `observation`: of all its samples."""
-    if observation.duration_ns < HANG_NS:
+    """The word of a stall of 1 s and more; None: it is shorter, or a crash. `observation`: of all
+    its samples."""
+    if observation.duration_ns < HANG_NS or verdict.cause is Cause.CRASH:
         return None
     return next((word for word, holds in _RULES if holds(observation, verdict)), StateWord.SLOW)
 

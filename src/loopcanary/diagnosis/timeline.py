@@ -104,7 +104,7 @@ def _spans(observation: Observation, weights: SampleWeights, numbers: Mapping[Sh
 
 
 def _turn(evidence: StallEvidence) -> tuple[int | None, int]:
-    """Of the turn that a stalled callback is in, what was before it: how long, how many callbacks."""
+    """The part of the turn before the stalled callback: its length, and the number of its callbacks."""
     if evidence.scope is not StallScope.CALLBACK or evidence.turn_begin_ns is None:
         return None, 0
     over = evidence.turn_callbacks - (evidence.end_ns is not None)  # itself, once it is over
@@ -143,7 +143,6 @@ class _Activities:
         return None if stack is None else self._observation.place(stack)
 
     def of(self, seen: WeighedSample) -> Activity:
-        """The activity of one sample."""
         sample, share = seen.sample, seen.cpu_share
         key = (
             seen.view.kind,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.causes.waits import Polling
 from loopcanary.diagnosis.culprit.circles import Circle
-from loopcanary.diagnosis.culprit.polling import Polling
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
 from loopcanary.model.stall import chief_holders
 from loopcanary.model.waiting import THREAD_END

@@ -17,7 +17,7 @@ _CODE = frozenset({doc.Tone.NAME, doc.Tone.PLACE, doc.Tone.FOREIGN})
 
 
 def render(document: doc.Document, folder: str = "", *, level: int = 2) -> str:
-    """The document's elements; headings begin at this level, paths below `folder` are relative to it."""
+    """The document's elements; headings begin at this level, paths are relative to the folder."""
     return "\n".join(_blocks(document.blocks, folder, level))
 
 

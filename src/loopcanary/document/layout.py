@@ -6,13 +6,15 @@ A wrapped `path:line` cannot be clicked, so a line with a place in it is never w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 
 from loopcanary.document import parts as doc
+from loopcanary.document.parts import Pieces, Tone
 from loopcanary.document.wrapping import fitting, shown, width_of, wrapped
 from loopcanary.late_dataclass import dataclass
-from loopcanary.words.text import underlined
+from loopcanary.words.text import file_url, underlined
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BARS = " .:-=+*#@"
@@ -26,7 +28,7 @@ EMPTY: doc.Pieces = ()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What the lines are set for."""
+    """The screen that the lines are set for."""
 
     width: int = 80
     folder: str = ""
@@ -34,21 +36,15 @@ class Sheet:
     unicode: bool = True
     indent: int = 3
     labels: int = 9
-    """Columns of the labels of facts; 0: each as long as it is, with a colon."""
+    """The columns of fact labels; 0: each label has its own length, and a colon."""
 
     def narrower(self, by: int) -> Sheet:
         """The sheet beside an indent."""
-        return Sheet(
-            width=max(self.width - by, 20),
-            folder=self.folder,
-            unicode=self.unicode,
-            indent=self.indent,
-            labels=self.labels,
-        )
+        return replace(self, width=max(self.width - by, 20))
 
 
 def lines(document: doc.Document, sheet: Sheet) -> Iterator[doc.Pieces]:
-    """The document's lines; text and paths of their pieces are as they are to be shown."""
+    """The document's lines, with texts and paths as they are shown."""
     is_free = True
     for line in _all(document.blocks, sheet):
         if line or not is_free:
@@ -129,7 +125,7 @@ def _table(table: doc.Table, sheet: Sheet) -> Iterator[doc.Pieces]:
         ]
         for row in table.rows
     ]
-    # A column in which no cell is left has no head.
+    # An empty column has no head.
     is_used = [any(column) for column in zip(*cells, strict=True)]
     heads = [
         (doc.Piece(head.name, doc.Tone.DIM),) if head.name and used else EMPTY
@@ -152,7 +148,7 @@ def _table(table: doc.Table, sheet: Sheet) -> Iterator[doc.Pieces]:
 
 
 def _set(cells: Iterable[doc.Pieces], widths: Iterable[int], numeric: Iterable[bool]) -> doc.Pieces:
-    """Cells side by side; nothing behind the last one that is not empty."""
+    """Cells side by side, up to the last that is not empty."""
     line: list[doc.Piece] = []
     free = ""
     for pieces, width, is_number in zip(cells, widths, numeric, strict=False):
@@ -226,8 +222,43 @@ def _bars(bars: doc.Bars, sheet: Sheet) -> Iterator[doc.Pieces]:
 
 
 def _resampled(values: tuple[float, ...], cells: int) -> list[float]:
-    """At most so many values; of several that fall together the largest."""
+    """At most so many values, each the largest of those that fall together."""
     if len(values) <= cells:
         return list(values)
     edges = [number * len(values) // cells for number in range(cells + 1)]
     return [max(values[begin:end]) for begin, end in pairwise(edges)]
+
+
+LINKED_MAX = 200
+"""Longer paths get no link."""
+_CODES = {
+    Tone.STRONG: "1",
+    Tone.DIM: "2",
+    Tone.NUMBER: "33",
+    Tone.PLACE: "36",
+    Tone.FOREIGN: "2",
+    Tone.MARK: "33",
+    Tone.WARN: "31",
+    Tone.ALARM: "1;31",
+    Tone.GOOD: "32",
+}
+
+
+def painted(lines: Iterable[Pieces], *, colour: bool = False, links: bool = False) -> str:
+    """The lines as one text, each with its line end."""
+    return "".join(f"{painted_line(line, colour=colour, links=links)}\n" for line in lines)
+
+
+def painted_line(line: Pieces, *, colour: bool = False, links: bool = False) -> str:
+    parts: list[str] = []
+    for piece in line:
+        code = _CODES.get(piece.tone) if colour else None
+        text = f"\x1b[{code}m{piece.text}\x1b[0m" if code and piece.text else piece.text
+        url = link_of(piece.file, piece.line) if links else None
+        parts.append(text if url is None else f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\")
+    return "".join(parts)
+
+
+def link_of(file: str, line: int) -> str | None:
+    """The target of a click on a place; None: it is not a file, or its path is too long."""
+    return file_url(file, line) if file and len(file) <= LINKED_MAX else None

@@ -14,7 +14,7 @@ NOTHING = Paragraph(())
 """An empty line in terminals."""
 
 Said = str | Piece | Pieces
-"""What can be said: words, a piece with a tone, several pieces."""
+"""Words, a piece with a tone, or several pieces."""
 
 
 def said(*parts: Said) -> Pieces:
@@ -41,12 +41,12 @@ def sentences(*parts: Said) -> Paragraph:
 
 
 def strong(text: str) -> Piece:
-    """What a line is about."""
+    """The subject of a line."""
     return Piece(text, Tone.STRONG)
 
 
 def dim(text: str) -> Piece:
-    """What may be read over."""
+    """A part that readers may skip."""
     return Piece(text, Tone.DIM)
 
 

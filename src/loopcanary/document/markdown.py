@@ -21,7 +21,7 @@ _TOP, _DEEPEST = 2, 6
 
 
 def render(document: doc.Document, folder: str = "") -> str:
-    """The document; paths below `folder` relative to it."""
+    """The document, with paths relative to the folder."""
     lines: list[str] = []
     for line in _blocks(document.blocks, folder, _TOP):
         if line or (lines and lines[-1]):
@@ -118,7 +118,7 @@ def _grid(
 
 
 def _row_words(row: doc.TableRow, folder: str) -> str:
-    """A row's first cell and what is below it, in one line."""
+    """A row's first cell, and what comes below it, in one line."""
     below = [
         inline(block.pieces, folder)
         for block in row.below
@@ -134,7 +134,7 @@ def _tree(tree: doc.Tree, folder: str) -> Iterator[str]:
 
 
 def _frames(frames: doc.Frames, folder: str) -> Iterator[str]:
-    """The program's own frames are marked."""
+    """Marks the program's own frames."""
     for row in frames.rows:
         if isinstance(row, doc.SourceLine):
             yield from (f"    {line}" for line in _source(row))

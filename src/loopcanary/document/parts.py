@@ -11,7 +11,7 @@ from loopcanary.late_dataclass import dataclass
 
 
 class Tone(Enum):
-    """What a piece of a line is; printers choose colour and mark-up by it."""
+    """The meaning of a piece, by which printers choose colour and mark-up."""
 
     PLAIN = "plain"
     STRONG = "strong"
@@ -48,7 +48,7 @@ Pieces = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What the document, or the part that it begins, is about. Its last piece is cut where it is too long."""
+    """The subject of the document, or of the part that it begins. Its last piece is cut if it is too long."""
 
     pieces: Pieces
 
@@ -94,17 +94,15 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column of a table."""
-
     name: str
     is_number: bool = False
     is_short_form: bool = False
-    """Terminals leave its cell out where the row has blocks below, which say it in full."""
+    """Terminals leave its cell out if blocks below the row say it in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table. `below`: more about it; Markdown and HTML put that under `title`, after the table."""
+    """A row. What is below it comes, in Markdown and HTML, after the table under `title`."""
 
     cells: tuple[Pieces, ...]
     title: Pieces = ()
@@ -130,8 +128,6 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """A row of a tree."""
-
     cells: tuple[str, ...]
     level: int
     pieces: Pieces
@@ -217,6 +213,4 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Blocks in reading order."""
-
     blocks: tuple[Block, ...]

@@ -1,10 +1,10 @@
-"""What console, reports and pages say of a verdict: line, cause, what was waited for, advice."""
+"""The words of console, reports and pages about a verdict: line, cause, what was waited for, advice."""
 
 from __future__ import annotations
 
 from loopcanary.document.makers import NAME_MAX, Said, dim, line, name, place_of, prose, said, strong
 from loopcanary.document.parts import Block, Piece, Pieces, SourceLine, Tone
-from loopcanary.model import Cause, Culprit, Holder, Issue, Severity, Stall, StallState
+from loopcanary.model import Cause, Culprit, Holder, Issue, Severity, Stall, StallScope, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import THREAD_END, StateWord
 from loopcanary.words.causes import (
@@ -28,30 +28,33 @@ _STATE_WORDS = {
     StallState.ENDED: "",
     StallState.ONGOING: "still in progress",
     StallState.KILLED: "killed during this stall",
+    StallState.CRASHED: "crashed",
 }
 
 
 def ended_words(issue: Issue) -> str:
-    """How it ended with its process, or that it goes on; empty where it ended by itself."""
-    is_crash = isinstance(issue, Stall) and issue.cause is Cause.CRASH
-    return "crashed" if is_crash else _STATE_WORDS[issue.state]
+    """How it ended with its process, or that it goes on; empty: it ended by itself."""
+    return _STATE_WORDS[issue.state]
 
 
 def severity(stall: Stall) -> Piece:
-    """`hang 1.20 s`, `not responding (ANR) 7.31 s`."""
+    """`hang 1.20 s`, `not responding (ANR) 7.31 s`, `crash 0.31 s into this callback`."""
+    if stall.state is StallState.CRASHED:
+        into = f" {format_duration(stall.duration_ns)} into this {stall.scope.value}"
+        return Piece("crash" + (into if stall.scope is not StallScope.THREAD else ""), Tone.ALARM)
     words = f"{severity_words(stall.severity)} {format_duration(stall.duration_ns)}"
     return Piece(words, SEVERITY_TONES[stall.severity])
 
 
 def spot(culprit: Culprit | None, cause: Cause) -> Pieces:
-    """Where, in a few words; without a line, why there is none."""
+    """The place in a few words, or why there is none."""
     if culprit is None:
         return said(dim(no_line_words(cause)))
     return said(_place(culprit), " in ", name(culprit.function))
 
 
 def spot_held(holder: Holder, cause: Cause) -> Pieces:
-    """Where it was held."""
+    """The place where it was held."""
     return said(spot(holder.culprit, cause), f" {did_words(holder, cause)}")
 
 
@@ -61,7 +64,7 @@ def _place(culprit: Culprit) -> Piece:
 
 
 def where(culprit: Culprit | None, cause: Cause, label: str = "") -> tuple[Block, ...]:
-    """The culprit, and its line with the call underlined; of a line that is not at fault, why it is shown."""
+    """The culprit, and its line with the call underlined; for a line not at fault, why it is shown."""
     if culprit is None:
         return (line(dim(no_line_words(cause))),)
     foreign = dim("" if culprit.in_app else " (not your code)")
@@ -75,7 +78,7 @@ def where(culprit: Culprit | None, cause: Cause, label: str = "") -> tuple[Block
 
 
 def where_held(culprit: Culprit | None, cause: Cause, holder: Holder | None) -> tuple[Block, ...]:
-    """The line to change: that of the thread that held what was waited for, where it is known."""
+    """The line to change: that of the thread that held what was waited for, if it is known."""
     if holder is None or holder.culprit is None:
         return where(culprit, cause)
     held = where(holder.culprit, cause, "ran at" if holder.lock == THREAD_END else "held at")
@@ -87,7 +90,7 @@ def where_held(culprit: Culprit | None, cause: Cause, holder: Holder | None) -> 
 
 
 def verdict(cause: Cause, stall: Stall | None) -> Pieces:
-    """The cause, how sure it is, what it means, and what else there was. `stall`: one that has this cause."""
+    """The cause, how sure it is, what it means, and what else there was, of a stall if it has this cause."""
     if stall is None or stall.cause is not cause:
         return said(strong(cause.value), f": {cause_words(cause)}")
     sure = "" if cause is Cause.UNKNOWN else f" ({confidence_word(stall.confidence)})"
@@ -98,7 +101,7 @@ def verdict(cause: Cause, stall: Stall | None) -> Pieces:
 
 
 def waited_on(stall: Stall) -> Pieces | None:
-    """File, peer or child that it waited for."""
+    """The file, peer or child that it waited for."""
     return None if stall.waited_on is None else said(target_words(stall.waited_on, NAME_MAX * 2))
 
 
@@ -108,7 +111,7 @@ def holders_of(stall: Stall) -> tuple[Holder, ...]:
 
 
 def holder_fact(holder: Holder, cause: Cause, *, is_placed: bool = False) -> tuple[str, Pieces]:
-    """The thread that held it, and where. `is_placed`: the place is said already."""
+    """The thread that held it, and where, unless the place is shown already."""
     at = () if holder.culprit is None or is_placed else said(" at ", spot(holder.culprit, cause))
     return holder_label(holder), said(holder_words(holder), at)
 

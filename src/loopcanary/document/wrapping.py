@@ -17,12 +17,12 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def shown(pieces: Pieces, folder: str) -> Pieces:
-    """The pieces with the text that is to be shown; paths below `folder` relative to it."""
+    """The pieces with their shown text; paths are relative to the folder."""
     return tuple(replace(piece, text=text_of(piece, folder)) for piece in pieces)
 
 
 def text_of(piece: Piece, folder: str) -> str:
-    """What is shown of a piece, in one line and printable."""
+    """The shown text of a piece: printable, in one line."""
     if piece.file:
         whole = place(piece.text or piece.file, piece.line, folder)
         # The end of a path says more than its front.
@@ -36,12 +36,12 @@ def plain(pieces: Pieces, folder: str = "") -> str:
 
 
 def width_of(pieces: Pieces) -> int:
-    """In columns of a terminal."""
+    """The width in columns of a terminal."""
     return sum(display_width(piece.text) for piece in pieces)
 
 
 def fitting(pieces: Pieces, width: int) -> Pieces:
-    """The pieces, of which the last one is cut where they are wider than that."""
+    """The pieces, the last one cut if they are wider."""
     too_much = width_of(pieces) - width
     if too_much <= 0 or not pieces or pieces[-1].file:
         return pieces
@@ -50,7 +50,7 @@ def fitting(pieces: Pieces, width: int) -> Pieces:
 
 
 def wrapped(pieces: Pieces, width: int) -> Iterator[Pieces]:
-    """Lines of at most that width, as far as single words are no wider."""
+    """Lines of at most that width, unless a single word is wider."""
     line: list[Piece] = []
     used = 0
     for word in _words(pieces):
@@ -68,7 +68,7 @@ def wrapped(pieces: Pieces, width: int) -> Iterator[Pieces]:
 
 
 def _words(pieces: Pieces) -> list[Pieces]:
-    """Words with their tones: one may consist of several pieces."""
+    """The words, each with the tones of its pieces."""
     words: list[list[Piece]] = [[]]
     for piece in pieces:
         for number, text in enumerate(_UNIT.sub(_NO_BREAK, piece.text).split(" ")):
@@ -80,7 +80,7 @@ def _words(pieces: Pieces) -> list[Pieces]:
 
 
 def _joined(line: list[Piece]) -> Pieces:
-    """The line with neighbours of one tone in one piece."""
+    """The line, with neighbours of one tone as one piece."""
     found: list[Piece] = []
     for piece in line:
         last = found[-1] if found else None

@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import sys
 
+from loopcanary.whose_exception import is_of_handler, ours, ours_of
+
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from loopcanary._native import Native
     from loopcanary.model.config import Config
 
 LEAST = 32
@@ -22,8 +25,10 @@ LEAST = 32
 FEW = 256
 """Where fewer are allowed, most of ours are open during stalls only (native/core/host/kept_file.h)."""
 LEAST_MB = 64
-"""Where less address space is left, ours (25 MB, most of it untouched) may be what the program lacks."""
-_LIMIT = b"Max address space"
+"""Where less address space is left, ours (25 MB, most of it untouched) may be what the program lacks.
+The extension keeps rings of calls and stacks for faults to the same."""
+_THREAD_MB = 80
+"""Of a thread that runs Python: its stack, malloc's arena for it, modules."""
 _WORDS_MAX = 1_000
 _EFFECTS = {
     "diagnosis": "the stall is counted and not shown; others are",
@@ -42,7 +47,7 @@ _PROBE = "probe "
 
 
 class Boundary:
-    """Calls parts so that nothing they raise gets out. Thread-safe.
+    """`with boundary("store"):` runs a part so that nothing it raises gets out. Thread-safe.
 
     `say` shows a line to the person who runs the program; it must not block. Where the program has set up
     logging, the logger `loopcanary` gets it instead.
@@ -54,6 +59,7 @@ class Boundary:
         self._reasons: dict[str, str] = {}
         self._off: set[str] = set()
         self._own_threads: set[int] = set()
+        self._blocks: dict[tuple[str, bool], PartBlock] = {}
         self._user = effective_user()
 
     def on_own_thread(self) -> OwnThread:
@@ -61,24 +67,30 @@ class Boundary:
         the part's. On other threads it may come from a signal's handler."""
         return OwnThread(self._own_threads, _ident())
 
-    def call(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
-        """What `function(*args)` returns; None where it raises, or where `part` is switched off. What is no
-        Exception gets out on the program's own threads.
+    def __call__(self, part: str) -> PartBlock:
+        """A block for this part, which stays on when it fails: a full disk may have room later. A result is
+        set before the block, so that a failure leaves the default."""
+        return self._blocks.get((part, True)) or self._block(part, keep=True)
 
-        `keep`: the part is not switched off by a failure (a store whose disk is full may have room later).
-        """
-        if part in self._off:
-            return None
-        try:
-            return function(*args)
-        except Exception as error:  # noqa: BLE001 - this is the boundary
-            self.failed(part, error, keep=keep)
-            return None
-        except BaseException as error:
-            if _ident() not in self._own_threads:
-                raise
-            self.failed(part, error, keep=keep)
-            return None
+    def until_failure(self, part: str) -> PartBlock:
+        """A block for this part, which its first failure switches off: `with ... as is_on: if is_on: ...`."""
+        return self._blocks.get((part, False)) or self._block(part, keep=False)
+
+    def _block(self, part: str, *, keep: bool) -> PartBlock:
+        return self._blocks.setdefault((part, keep), PartBlock(self, part, keep=keep))
+
+    def call(self, part: str, function: Callable[[], Any], /, *, keep: bool = False) -> Any:
+        """What a step of a part that was handed to us returns; None where it raises, or the part is off."""
+        with self(part) if keep else self.until_failure(part) as is_on:
+            if is_on:
+                return function()
+        return None
+
+    def stops(self, error: BaseException) -> bool:
+        """Whether the error is ours. What is no Exception, and what a handler of a signal raised, gets out on
+        the program's own threads."""
+        is_ours = isinstance(error, Exception) and not is_of_handler(error)
+        return is_ours or _ident() in self._own_threads
 
     def failed(self, part: str, error: BaseException, *, keep: bool = False) -> None:
         """Notes a failure that was caught elsewhere."""
@@ -99,7 +111,7 @@ class Boundary:
             return ""
         return (
             f" (the program changed its user from {self._user} to {user}: what loopcanary made, or would"
-            " import, may be closed to it; docs/production.md)"
+            " import, may be closed to it; docs/how-to/rights.md)"
         )
 
     def is_off(self, part: str) -> bool:
@@ -119,7 +131,7 @@ class Boundary:
                 logging.getLogger("loopcanary").warning("%s", line)
             else:
                 self._say(line + "\n")
-        except Exception:  # noqa: BLE001 - a handler of the program's, or a stderr that is gone
+        except ours():  # a handler of the program's, or a stderr that is gone
             return
 
     def renew_after_fork(self) -> None:
@@ -139,6 +151,27 @@ def _ident() -> int:
 
     ident: int = unpatched("_thread", "get_ident")()
     return ident
+
+
+class PartBlock:
+    """One part's block at the boundary; any number of threads at once, and in each other."""
+
+    __slots__ = ("_boundary", "_keep", "_part")
+
+    def __init__(self, boundary: Boundary, part: str, *, keep: bool) -> None:
+        self._boundary = boundary
+        self._part = part
+        self._keep = keep
+
+    def __enter__(self) -> bool:
+        """Whether the part is on."""
+        return not self._boundary.is_off(self._part)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is None or not self._boundary.stops(error):
+            return False
+        self._boundary.failed(self._part, error, keep=self._keep)
+        return True
 
 
 class OwnThread:
@@ -173,7 +206,7 @@ def _words(error: BaseException) -> str:
     name = type(error).__name__
     try:
         return f"{name}: {error}"[:_WORDS_MAX]
-    except Exception as another:  # noqa: BLE001 - this is the boundary
+    except ours() as another:  # this is the boundary
         return f"{name}, and its words failed: {type(another).__name__}"
 
 
@@ -184,12 +217,8 @@ def no_room() -> str | None:
             f"{allowed} descriptors are allowed (ulimit -n), and the program may need them all;"
             f" from {LEAST} on it is watched"
         )
-    left = address_space_left_mb()
-    if left is not None and left < LEAST_MB:
-        return (
-            f"{left} MB of address space are left (ulimit -v), and the program may need them all;"
-            f" from {LEAST_MB} MB on it is watched"
-        )
+    if spare_address_space() == 0:
+        return f"less than {LEAST_MB} MB of address space are left (ulimit -v): the program may need them all"
     return None
 
 
@@ -197,30 +226,32 @@ def allowed_descriptors() -> int:
     """The soft limit; FEW where the system has none, or does not say."""
     try:
         allowed = os.sysconf("SC_OPEN_MAX")
-    except (AttributeError, ValueError, OSError):
+    except ours_of(AttributeError, ValueError, OSError):
         return FEW
     return allowed if allowed >= 0 else FEW
 
 
-def address_space_left_mb() -> int | None:
-    """None where there is no limit, or the system does not say. Linux."""
+def spare_address_space() -> int:
+    """How many bytes ours may take, so that the program keeps LEAST_MB; very many where there is no limit, or
+    where the system does not say, or the extension, which asks it, is not here."""
     try:
-        with open("/proc/self/limits", "rb") as limits:
-            soft = next(line for line in limits if line.startswith(_LIMIT))[len(_LIMIT) :].split()[0]
-        if not soft.isdigit():
-            return None
-        with open("/proc/self/statm", "rb") as sizes:
-            taken = int(sizes.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, StopIteration, IndexError, ValueError, AttributeError):
-        return None
-    return max(int(soft) - taken, 0) >> 20
+        native: Native = __import__("loopcanary._native", fromlist=("Native",))
+    except ImportError:
+        return sys.maxsize
+    return native.spare_addresses()
+
+
+def without_threads(config: Config, boundary: Boundary) -> Config:
+    """The settings. If address space is short, without `locks` and `windows`: their threads run Python."""
+    if not (config.locks or config.windows_ns) or spare_address_space() >> 20 >= 25 + _THREAD_MB:
+        return config
+    boundary.tell("locks and windows are not traced: address space is short (ulimit -v)")
+    return config.replaced(locks=False, windows_ns=0)
 
 
 def say_what_is_missing(config: Config, boundary: Boundary) -> None:
-    """What was asked for, and the portable engine cannot do."""
+    """Reports the settings that the portable engine cannot serve."""
     if config.exit_when_hung_ns:
         boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
     if config.signals:
         boundary.tell("signals needs the native engine: who sends them is not noted")
-    if config.lock_order:
-        boundary.tell("lock_order needs the native engine: orders of locks are not noted")

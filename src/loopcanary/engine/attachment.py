@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import atexit
 import gc
 import os
 import sys
 from _thread import get_native_id
+
+from loopcanary.patches import ON, Patches, note
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -37,14 +40,19 @@ FORK_PATIENCE_S = 0.1
 """How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""
 # All others in `os` call these.
 _ENDS = ("_exit", "execv", "execve")
+_NAMESPACES = ("unshare", "setns")
+_USERS = (
+    *("setuid", "seteuid", "setreuid", "setresuid", "setgid", "setegid", "setregid", "setresgid"),
+    *("setgroups", "initgroups"),
+)
 _PRIORITIES = ("nice", "setpriority", "sched_setaffinity", "sched_setparam", "sched_setscheduler")
 _CHANGES_MAX = 16
 _CALL_MAX = 200
 priority_changes: list[dict[str, Any]] = []
 """Of this process: see model.PriorityChange, in its form on the wire."""
-_patched: dict[str, tuple[Any, Any]] = {}
-"""Functions of `os` in whose place ours are, the original and ours, by name: ends of the process that no exit
-handler sees, and what changes how a thread is scheduled."""
+_patches = Patches()
+"""Functions of `os`: ends of the process that no exit handler sees, what changes how a thread is scheduled,
+and what takes it into other namespaces or gives it other users."""
 
 
 class Attachment:
@@ -61,16 +69,18 @@ class Attachment:
         `priority_changes` has one more."""
         if self._native is not None:
             gc.callbacks.append(self._native.gc_stamp)
+            _patches.hook("gc.callbacks")
             # False where asyncio is not imported yet: then its probe does this when it patches it.
             self._native.learn_asyncio()
             _note_ends(self._native)
             _note_priorities(self._native, facts_changed)
+            _rest_around_changes(self._native)
         connect(listener)
         self._before_workers_exit = _before_multiprocessing_exits(stop)
 
     def end(self) -> None:
         self.let_go()
-        _put_back()
+        _patches.take_back()
         if self._before_workers_exit is not None:
             self._before_workers_exit.cancel()
             self._before_workers_exit = None
@@ -95,7 +105,7 @@ def _before_multiprocessing_exits(stop: Callable[[], None]) -> Any:
 def _note_ends(native: Native) -> None:
     """From now on they are noted. Idempotent."""
     for name in _ENDS:
-        _patch(name, native.noted_end)
+        _patches.put(os, name, native.noted_end)
 
 
 def _note_priorities(native: Native, facts_changed: Callable[[], object]) -> None:
@@ -105,15 +115,27 @@ def _note_priorities(native: Native, facts_changed: Callable[[], object]) -> Non
         priority_changes.clear()
     _News.facts_changed = facts_changed
     for name in _PRIORITIES:
-        _patch(name, lambda original: native.followed(original, _noting(original.__name__)))
+        _patches.put(os, name, lambda original: native.followed(original, _noting(original.__name__)))
+
+
+def _rest_around_changes(native: Native) -> None:
+    """From now on our threads rest while the main thread enters other namespaces or changes users and groups,
+    and are started again with what it has by then. Idempotent.
+
+    Only a process of one thread may enter a user namespace. The C library changes users and groups of all
+    threads, and ends the process where the kernel's answers to them differ (nptl_setxid.c of glibc).
+    """
+    for name in (*_NAMESPACES, *_USERS):
+        _patches.put(os, name, lambda original: native.rested(original, _before, _in_parent))
 
 
 class _News:
-    """Who is to know that `priority_changes` has one more; None while no engine runs."""
+    """Whom to call when `priority_changes` has one more entry."""
 
     facts_changed: Callable[[], object] | None = None
+    """None: no engine runs."""
     process = 0
-    """Whose changes they are."""
+    """PID of the process that made the changes."""
 
 
 def _noting(name: str) -> Callable[..., None]:
@@ -142,21 +164,6 @@ def _target(name: str, given: tuple[Any, ...]) -> int | None:
         which, who, _ = given
         return (who or get_native_id()) if which == os.PRIO_PROCESS else None
     return get_native_id() if name == "nice" else given[0] or get_native_id()
-
-
-def _patch(name: str, make: Callable[[Any], Any]) -> None:
-    original = getattr(os, name, None)
-    if name not in _patched and original is not None:
-        _patched[name] = original, make(original)
-        setattr(os, name, _patched[name][1])
-
-
-def _put_back() -> None:
-    """What is still ours."""
-    for name, (original, ours) in _patched.items():
-        if getattr(os, name) is ours:
-            setattr(os, name, original)
-    _patched.clear()
 
 
 class Ear:
@@ -203,7 +210,7 @@ class _Starter:
     def set_scene(self, scene: str | None, /) -> None:
         """No work, no scene."""
 
-    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
+    def use_scenes(self, variable: ContextVar[Any], /) -> None:
         """As set_scene."""
 
     def allow(self, nanoseconds: int, /) -> None:
@@ -218,6 +225,7 @@ class _Hooks:
 
     follower: ForkListener | None = None
     are_registered = False
+    exit_is_told: set[str] = set()  # noqa: RUF012 - of the process
 
 
 def follow(follower: ForkListener) -> None:
@@ -227,8 +235,10 @@ def follow(follower: ForkListener) -> None:
         return
     _Hooks.are_registered = True
     atexit.register(_at_exit)
+    note(ON, "hook atexit, for good")
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+        note(ON, "hook os.register_at_fork, for good")  # and that of `install`
 
 
 def _before() -> None:
@@ -246,6 +256,22 @@ def _in_child() -> None:
         _Hooks.follower.after_fork_in_child()
 
 
+def tell_exit(native: Native, after: str = "threading") -> None:
+    """From now on the watchdog is told when the main thread's program is over: then it waits for threads, and
+    exit functions run. It is told before what the module `after` does then. Idempotent. No effect where
+    `threading` is not loaded, or has no such hook."""
+    register = getattr(sys.modules.get("threading"), "_register_atexit", None)
+    if register is None or after in _Hooks.exit_is_told:
+        return
+    try:
+        register(lambda: native.exit_begins(_was_interrupted(), _handles_interrupts()))
+    except RuntimeError:  # the program is over already
+        return
+    if not _Hooks.exit_is_told:
+        note(ON, "hook threading._register_atexit, for good")
+    _Hooks.exit_is_told.add(after)
+
+
 def _at_exit() -> None:
     if _Hooks.follower is not None:
         was_interrupted = _was_interrupted()
@@ -260,6 +286,12 @@ def _was_interrupted() -> bool:
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)  # the latter before 3.12
     bottom = getattr(error.__traceback__, "tb_frame", None) if type(error) is KeyboardInterrupt else None
     return bottom is not None and bottom.f_back is None and not hasattr(sys, "ps1")
+
+
+def _handles_interrupts() -> bool:
+    """Whether the program has a handler of its own, which may end what its threads wait for."""
+    handler = _signal.getsignal(_signal.SIGINT)
+    return callable(handler) and handler is not _signal.default_int_handler
 
 
 def _say_interrupted() -> None:

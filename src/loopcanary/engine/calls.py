@@ -16,14 +16,14 @@ class CallTracer(Protocol):
     """What notes the calls; `tracers.methods` has it."""
 
     def start(self, flight: str, /) -> str | None:
-        """From now on, in files beside this one. Answers what there is to say of it. Exception: it cannot,
-        and why."""
+        """Traces calls from now on, into files beside this one. Returns notes for people. Raises an exception
+        with the reason if calls cannot be traced."""
 
     def stop(self) -> None:
-        """All code is as fast as before. What was noted stays. Idempotent."""
+        """Ends tracing: all code is as fast as before. Notes stay. Idempotent."""
 
     def counts(self) -> dict[str, int]:
-        """What was traced, and what was not."""
+        """Counters of traced calls, and of calls that were not traced."""
 
 
 class EngineCalls:
@@ -48,7 +48,9 @@ class EngineCalls:
             self._start(str(file))
 
     def _start(self, file: str) -> None:
-        self._boundary.call("methods", self._begin, file)
+        with self._boundary.until_failure(METHODS) as is_on:
+            if is_on:
+                self._begin(file)
 
     def _begin(self, file: str) -> None:
         notice = self._tracer.start(file)
@@ -59,7 +61,9 @@ class EngineCalls:
     def stop(self) -> None:
         """The engine is about to end, or this is a forked child."""
         if self._runs:
-            self._boundary.call("methods", self._end, keep=True)
+            with self._boundary(METHODS) as is_on:
+                if is_on:
+                    self._end()
 
     def _end(self) -> None:
         self._runs = False
@@ -96,4 +100,4 @@ class AskedCalls(EngineCalls):
         self.until_ns = until_ns
 
     def start(self, backend: Any) -> None:
-        """Of another engine, and not what was asked for."""
+        """Does nothing: to trace in another engine was not asked for."""

@@ -1,8 +1,10 @@
 """The canary: one engine in one process, from arming to the end.
 
     armed      the loop kinds are patched; nothing else is done until a loop runs
-    running    flight file, watchdog, drain
+    running    flight file and watchdog; a keeper judges, or a drain of this process
     stopped    everything is given back
+
+While it runs, judging changes hands once at most, from the keeper to the program (`take_over`).
 
 All methods are called under the GIL, on any thread; `arm`, `start` and `stop` exclude each other.
 """
@@ -11,13 +13,15 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 
 from loopcanary.engine import Boundary, no_room, say_what_is_missing
-from loopcanary.engine.attachment import FORK_PATIENCE_S, connect, connect_at_work
-from loopcanary.engine.kept import LateEngine, Loading
+from loopcanary.engine.attachment import FORK_PATIENCE_S, connect, connect_at_work, tell_exit
+from loopcanary.engine.kept import KeptEngine, absolutely
 from loopcanary.engine.recorder import note_start
 from loopcanary.engine.traced import EngineTraces
 from loopcanary.facts import is_short_of_descriptors
+from loopcanary.whose_exception import ours_of
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -27,12 +31,12 @@ if TYPE_CHECKING:
     from loopcanary._native import Native
     from loopcanary.engine.calls import EngineCalls
     from loopcanary.engine.fork_pause import ForkPause
-    from loopcanary.engine.in_process.parts import Engine
+    from loopcanary.engine.running import RunningEngine
     from loopcanary.model import Config, LoopHealth, Session, Stall
     from loopcanary.protocols.loops import Probe
 
+    Engine = KeptEngine | RunningEngine
 
-_JUDGING = "judging"
 _START_PATIENCE_S = 5.0
 _STOP_PATIENCE_S = 10.0
 
@@ -47,11 +51,9 @@ class Canary:
         native: Native | None,
         make_probes: Callable[[Canary, Native | None], Sequence[Probe]],
         make_engine: Callable[[Canary, Native | None], Engine],
-        parts: Sequence[Callable[[], object]] = (),
         boundary: Boundary,
     ) -> None:
-        """`native`: the extension, None for the portable engine; the callables get it. `parts` load what an
-        engine that judges is made of."""
+        """`native`: the extension, None for the portable engine; the callables get it."""
         self.config = config
         self.boundary = boundary
         self.tracing = EngineTraces(boundary)
@@ -64,13 +66,14 @@ class Canary:
         self._native = native
         self._make_probes = make_probes
         self._make_engine = make_engine
-        self._loading = Loading(parts)
+        self._loading: list[int] = []
+        """Threads in `load`, once for each call."""
         self._probes: Sequence[Probe] = ()
         self._engine: Engine | None = None
-        self.kept: LateEngine | None = None
-        """The engine in force, where nothing is loaded that judges."""
+        self.kept: KeptEngine | None = None
+        """The engine in force, where a keeper judges."""
         self.no_keeper: str | None = None
-        """Why the stalls of this process cannot be left to a keeper."""
+        """Why this process judges its stalls itself, or is to."""
         self._pid = os.getpid()
         self._lock = _thread.RLock()
         self._inherited: list[Engine | None] = []
@@ -127,9 +130,9 @@ class Canary:
         told = {}
         for probe in self._probes:
             notes = getattr(probe, "notes", None)
-            said = None if notes is None else self.boundary.call(f"notes of {probe.kind}", notes, keep=True)
-            if said:
-                told[probe.kind] = list(said)
+            with self.boundary(f"notes of {probe.kind}"):
+                if notes is not None and (said := notes()):
+                    told[probe.kind] = list(said)
         return told
 
     # ---- life -------------------------------------------------------------------------------
@@ -140,7 +143,9 @@ class Canary:
             if not self._has_room():
                 return
             if self._native is not None:
-                reason = self.boundary.call("native engine", self._native.obstacle, keep=True)
+                reason = None
+                with self.boundary("native engine"):
+                    reason = self._native.obstacle()
                 if reason is not None:
                     self._fall_back(reason)
             self._patch_loops()
@@ -151,7 +156,9 @@ class Canary:
         if not self._probes:
             self._probes = self._make_probes(self, self._native)
         for probe in self._probes:
-            self.boundary.call(f"probe {probe.kind}", probe.install)
+            with self.boundary.until_failure(f"probe {probe.kind}") as is_on:
+                if is_on:
+                    probe.install()
         connect_at_work(self.start)
 
     def start(self) -> None:
@@ -161,7 +168,8 @@ class Canary:
                 return
             self._has_failed = self._is_starting = True
             try:
-                self.boundary.call("engine", self._start, keep=True)
+                with self.boundary("engine"):
+                    self._start()
             finally:
                 self._is_starting = False
             self._has_failed = self._engine is None
@@ -183,23 +191,28 @@ class Canary:
         if self._native is not None:
             self._native.on_errand(self._run_errand)
         if self._native is not None and not self._inherited:
-            self.boundary.call(
-                "startup", note_start, self._native, engine.backend.file, self.config, self.begun_ns
-            )
+            with self.boundary.until_failure("startup") as is_on:
+                if is_on:
+                    note_start(
+                        self._native, getattr(engine.backend, "file", None), self.config, self.begun_ns
+                    )
 
     def _run_errand(self) -> None:
-        if self.run_errand is not None:
-            run_errand = self.run_errand
-            self._load(lambda: self.boundary.call("errand", run_errand, keep=True))
+        self.load(self._run_errand_now)
+
+    def _run_errand_now(self) -> None:
+        with self.boundary("errand"):
+            if self.run_errand is not None:
+                self.run_errand()
 
     def _started(self) -> Engine:
-        """The best engine that can be started here: kept, with a drain, portable. Raises what the last one
+        """The best engine that can be started here: with a keeper, native, portable. Raises what the last one
         does."""
         engine = self._make_engine(self, self._native)
         try:
             engine.start()
-        except (OSError, RuntimeError) as error:
-            if isinstance(engine, LateEngine) and engine.has_keeper:
+        except ours_of(OSError, RuntimeError) as error:
+            if isinstance(engine, KeptEngine):
                 self.no_keeper = str(error)
             elif self._native is None:
                 raise
@@ -209,12 +222,10 @@ class Canary:
             return self._started()
         return engine
 
-    def _begin(self, engine: Engine, before: LateEngine | None = None) -> None:
-        """`before`: the one in force, which goes on where this one cannot begin."""
+    def _begin(self, engine: Engine, before: KeptEngine | None = None) -> None:
+        """`before`: the engine in force, which goes on if `engine` cannot begin."""
         in_force, self._engine = self._engine, engine
-        self.kept = engine if isinstance(engine, LateEngine) else None
-        if self.kept is not None:
-            self.kept.loads = self._load
+        self.kept = engine if isinstance(engine, KeptEngine) else None
         try:
             engine.begin(self.stop, _nothing if before is None else before.hand_over)
         except BaseException:
@@ -223,42 +234,75 @@ class Canary:
                 engine.give_up()
             raise
 
-    def take_over(self, no_keeper: str | None = None, *, gives_way: bool = False) -> None:
-        """A stall has ended that is the program's own to judge, or there can be no keeper, for that reason:
-        from now on a thread of this process takes them. Raises nothing. `gives_way`: called on a thread of
-        ours, which ends where a fork waits, and is started again after it."""
+    def take_over(self, reason: str) -> None:
+        """The program judges from now on, for that reason: the drain of another engine, on the same flight
+        file. Any thread; raises nothing."""
+        self._take_over_within(_START_PATIENCE_S, reason)
+
+    def keeper_refused(self, reason: str) -> None:
+        """As take_over, on a thread of ours: a fork that is being made waits for its end."""
+        self._take_over_within(FORK_PATIENCE_S / 2, reason)
+
+    def _take_over_within(self, patience_s: float, reason: str) -> None:
         kept = self.kept
         if kept is None:  # not asked under the lock: the drain comes here while `stop` waits for its end
             return
-        self.no_keeper = no_keeper or self.no_keeper
-        # A descriptor that the program closes, it expects to get again.
-        may_load = self._is_over or not is_short_of_descriptors()
-        if may_load and self.boundary.call(_JUDGING, self._load_all, gives_way, keep=True) is False:
-            return
-        with self._lock:
-            if self.kept is kept:
-                kept.load_again(has_keeper=self.no_keeper is None)
+        self.no_keeper = self.no_keeper or reason
+        if self._lock.acquire(timeout=patience_s):
+            try:
+                # A descriptor that the program closes, it expects to get again.
+                if self.kept is kept and (self._is_over or not is_short_of_descriptors()):
+                    with self.boundary("judging"):
+                        absolutely(lambda: self._take_over(kept))
+            finally:
+                self._lock.release()
+        if self.kept is kept:
+            kept.leave_to_keeper()  # the courier calls again, if anything waits; so do forks and the end
 
-    def _load_all(self, gives_way: bool) -> bool:
-        with self.boundary.on_own_thread():  # others' factories run
-            return self._loading.load(self._load_part, self._take_over, gives_way=gives_way)
+    def _take_over(self, kept: KeptEngine) -> None:
+        self._is_starting = True
+        try:
+            engine = self._make_engine(self, self._native)
+            engine.start()
+            self._begin(engine, kept)
+        finally:
+            self._is_starting = False
 
-    def _load_part(self, part: Callable[[], object]) -> None:
-        self._load(lambda: self.boundary.call(_JUDGING, part, keep=True))
+    def load(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives, and raises. It imports: a fork waits for its end, and it for the end of a fork,
+        so that a child finds no module half made."""
+        is_held = self._lock.acquire(timeout=_START_PATIENCE_S)
+        try:
+            self._loading.append(_thread.get_ident())
+        finally:
+            if is_held:
+                self._lock.release()
+        return self._load_in_turn(make)
 
-    def _load(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, and raises. It imports: a fork waits, and a child finds no module half made."""
-        return self._loading.call(make)
+    def load_on_drain(self, make: Callable[[], Any]) -> Any:
+        """As load; forks bring the drain to rest, and `stop` waits for it under the lock."""
+        self._loading.append(_thread.get_ident())
+        return self._load_in_turn(make)
 
-    def _take_over(self) -> None:
-        kept = self.kept
-        if kept is None:
-            return
-        engine = self._make_engine(self, self._native)
-        with self._lock:
-            if self.kept is kept:
-                engine.start()
-                self._begin(engine, kept)
+    def _load_in_turn(self, make: Callable[[], Any]) -> Any:
+        """One thread of ours imports at a time: where one imports a package and another a module in it,
+        Python gives one of them a module half made. No lock is held meanwhile, and none waits for long: the
+        program may be in the middle of an import that the other one has to wait for."""
+        me, loading = _thread.get_ident(), self._loading
+        try:
+            if loading[0] != me and loading.count(me) == 1:
+                self._wait_while(lambda: loading[0] != me)
+            return absolutely(make)
+        finally:
+            loading.remove(me)
+
+    def _loads_elsewhere(self) -> bool:
+        return any(one != _thread.get_ident() for one in self._loading)
+
+    def _wait_while(self, is_loading: Callable[[], bool]) -> None:
+        from loopcanary.engine.fork_pause import wait_while
+
+        wait_while(is_loading)
 
     def _fall_back(self, reason: str) -> None:
         """The native engine cannot run in this process: the portable one takes its place."""
@@ -275,6 +319,8 @@ class Canary:
         engine = self._engine  # another thread may end it meanwhile
         if engine is not None:
             engine.loop_seen()
+        if self._native is not None:
+            tell_exit(self._native)
 
     def stop(self) -> None:
         """Takes back every patch, ends the threads, stores what is left, removes the flight file. Raises
@@ -290,7 +336,7 @@ class Canary:
 
     def _stop(self) -> None:
         # A thread may be on its way to `start`, called by the hook that it took before we took it back.
-        self._is_over = self._loading.is_over = True
+        self._is_over = True
         if self._native is not None:
             self._native.on_first_lane(None)
         self._unpatch_loops()
@@ -300,17 +346,17 @@ class Canary:
         if self._native is not None:
             self._native.on_errand(None)
             self._native.start_over()
-        kept = self.kept
-        is_refused = kept is not None and kept.has_keeper and self.no_keeper is not None
-        if kept is not None and (kept.owes_verdicts or is_refused):
-            self.take_over()
+        if self.no_keeper is not None:
+            self.take_over(self.no_keeper)
         if self._engine is not None:
             self._engine.finish()
         self._engine = self.kept = None
 
     def _unpatch_loops(self) -> None:
         for probe in self._probes:
-            self.boundary.call(f"probe {probe.kind}", probe.uninstall, keep=True)
+            with self.boundary(f"probe {probe.kind}") as is_on:
+                if is_on:
+                    probe.uninstall()
         self._probes = ()
 
     # ---- forks (attachment.ForkListener) -----------------------------------------------------
@@ -319,44 +365,54 @@ class Canary:
         """Our threads finish their piece of work and end: the child inherits no lock of ours in use, and a
         program of one thread stays one (docs/decisions/0004-fork.md). The forking thread."""
         self._notice_fork()
-        self.boundary.call("fork", self._loading.fork_begins, keep=True)
+        self._wait_for_loads()
         # A start is short, and imports: a child of its middle would find modules locked by a thread that it
         # does not have.
         patience_s = _START_PATIENCE_S if self._is_starting else FORK_PATIENCE_S
         if not self._lock.acquire(timeout=patience_s):
             self._forks[_thread.get_ident()] = None
             return
+        self._wait_for_loads()  # one may have begun meanwhile; the next waits for the lock
         engine = self._engine
         if engine is None:
             self._lock.release()
             return
-        pause = self.boundary.call("fork", engine.fork_pause, keep=True)
+        pause = None
+        with self.boundary("fork"):
+            pause = engine.fork_pause()
         self._forks[_thread.get_ident()] = pause
         if pause is None:
             self._lock.release()
         else:
-            self.boundary.call("fork", pause.begin, keep=True)
+            with self.boundary("fork"):
+                pause.begin()
+
+    def _wait_for_loads(self) -> None:
+        if self._loads_elsewhere():
+            with self.boundary("fork"):
+                self._wait_while(self._loads_elsewhere)
 
     def after_fork_in_parent(self) -> None:
         """Our threads start again. The forking thread."""
         pause = self._forks.pop(_thread.get_ident(), None)
         if pause is not None:
-            self.boundary.call("fork", pause.end, keep=True)
+            with self.boundary("fork"):
+                pause.end()
             self._lock.release()
-        kept = self.kept
-        if self._loading.fork_is_over() and kept is not None:
-            kept.load_again(has_keeper=self.no_keeper is None, at_once=True)
+        if self.no_keeper is not None and self.kept is not None:  # this fork was in the way
+            self.take_over(self.no_keeper)
 
     def after_fork_in_child(self) -> None:
         """The parent's engine is let go of; the child arms its own. The forked thread."""
-        is_whole = self._is_whole(self._engine) and not self._loading.is_busy()
+        is_whole = self._is_whole(self._engine) and not self._loads_elsewhere()
         self._leave_to_parent()
         if not self._probes:
             return
         if not is_whole:
             self.boundary.tell("this child process is not watched: the engine was at work when it was forked")
         elif self.config.follow_children:
-            self.boundary.call("engine", self.arm, keep=True)
+            with self.boundary("engine"):
+                self.arm()
             return
         self.stop()
 
@@ -374,15 +430,18 @@ class Canary:
         # The parent's other threads are gone, and with them any that held a lock.
         self._lock = _thread.RLock()
         self._has_failed = self._is_starting = False
-        self._loading.forget()
+        self._loading = []
+        if (import_path := sys.modules.get("loopcanary.engine.import_path")) is not None:
+            import_path.forget_threads()
         self.boundary.renew_after_fork()
-        self.boundary.call("engine", self._let_go, engine, keep=True)
+        with self.boundary("engine"):
+            self._let_go(engine)
 
     def _is_whole(self, engine: Engine | None) -> bool:
-        """Whether this child inherited nothing that SQLite has open, and no import in the making."""
+        """Whether this child inherited nothing that SQLite has open, and no module half made."""
         pause = self._forks.pop(_thread.get_ident(), None)
         self._forks.clear()
-        return engine is None and not self._is_starting if pause is None else pause.sink_rests
+        return engine is None and not self._is_starting if pause is None else pause.is_whole
 
     def _let_go(self, engine: Engine | None) -> None:
         connect(None)

@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from loopcanary.whose_exception import ours_of
+
 _TRIES = 4
 """Looks in an interval: a loop that is back is soon fed for."""
 
@@ -66,6 +68,6 @@ class Feeder:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
                 sending.setblocking(False)
                 sending.sendto(text.encode("utf-8", "replace"), self._address)
-        except OSError:
+        except ours_of(OSError):
             return False
         return True

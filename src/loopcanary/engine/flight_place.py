@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from loopcanary.engine.recorder import MEMORY, SUFFIX, name_in_memory
+from loopcanary.whose_exception import ours_of
 
 SHARED_MEMORY = Path(os.environ.get("LOOPCANARY_FLIGHT_DIR") or MEMORY)
 """For who reads; the program's own is a setting."""
@@ -22,7 +23,7 @@ def in_memory(shared_memory: Path = SHARED_MEMORY) -> list[Path]:
     try:
         owner = "*" if os.geteuid() == 0 else str(os.geteuid())
         return list(shared_memory.glob(f"loopcanary-{owner}-*{SUFFIX}"))
-    except OSError:
+    except ours_of(OSError):
         return []
 
 
@@ -31,7 +32,7 @@ def forgotten(now_s: float, shared_memory: Path = SHARED_MEMORY) -> list[Path]:
     ones whose store is gone or never looked at again."""
     try:
         paths = list(shared_memory.glob(f"loopcanary-{os.geteuid()}-*{SUFFIX}"))
-    except OSError:
+    except ours_of(OSError):
         return []
     return [path for path in paths if _is_old_and_own(path, now_s)]
 
@@ -39,7 +40,7 @@ def forgotten(now_s: float, shared_memory: Path = SHARED_MEMORY) -> list[Path]:
 def _is_old_and_own(path: Path, now_s: float) -> bool:
     try:
         facts = path.lstat()
-    except OSError:
+    except ours_of(OSError):
         return False
     # Stores through a mapping leave the time of a file on tmpfs as it is.
     return facts.st_uid == os.geteuid() and now_s - facts.st_mtime > _FORGOTTEN_S

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _thread import get_native_id
 
 from loopcanary.engine.attachment import FORK_PATIENCE_S
 from loopcanary.unpatched import unpatched
+from loopcanary.whose_exception import ours_of
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -39,90 +39,104 @@ IMPORTS = "<frozen importlib._bootstrap>"
 _IMPORT_PATIENCE_S = 5.0
 """How long it waits for a thread in the middle of an import: the child would have half a module, for good."""
 _LOOK_S = 0.002
-_GONE_S = 0.02
-_WARNS: bool = sys.version_info >= (3, 12)
-"""Whether the interpreter warns of a fork beside threads."""
+_GONE_S = 0.2
+"""A thread that ends needs a core for some microseconds. Beside it a fork only warns; os.unshare fails, and
+os.setuid ends a process whose threads have different rights."""
 _TASKS = "/proc/self/task"
 
 
 class ForkPause:
     """One fork, from before it to after it. The forking thread."""
 
-    def __init__(self, backend: _Rests, drain: _Drain | None = None, sink: Sink | None = None) -> None:
-        """`drain`, `sink`: None where this process has none."""
+    def __init__(
+        self,
+        backend: _Rests,
+        drain: _Drain | None = None,
+        sink: Callable[[], Sink | None] = lambda: None,
+        *,
+        is_loading: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`drain`: None where this process has none; `sink` gives None until there is one; `is_loading`:
+        whether the drain imports the diagnosis, or is about to: a child could not go on with that."""
         self._backend = backend
         self._drain = drain
         self._sink = sink
-        self.sink_rests = sink is None
+        self._is_loading = is_loading
+        self._rested: Sink | None = None
+        self.is_whole = True
+        """Whether the child inherits nothing that SQLite has open, and no module half made."""
 
     def begin(self) -> None:
         """Ends the threads, as far as they end in time, and closes the store."""
         before = _threads()
-        ended = 0 if self._drain is None else int(self._drain.rest(FORK_PATIENCE_S))
+        ended = 0
+        if self._drain is not None:
+            patience_s = import_patience_s() if self._is_loading() else FORK_PATIENCE_S
+            ended = int(self._drain.rest(patience_s))
+            self.is_whole = bool(ended) or not self._is_loading()
         ended += self._backend.rest(FORK_PATIENCE_S)
-        if self._sink is not None:
-            self.sink_rests = self._sink.rest(FORK_PATIENCE_S)
+        sink = self._sink()
+        if sink is not None:
+            is_closed = sink.rest(FORK_PATIENCE_S)
+            self.is_whole &= is_closed
+            self._rested = sink if is_closed else None
         self._wait_for_imports()
-        # CPython counts the kernel's threads, and a thread that has ended is one for some microseconds more.
-        if len(before) == 1 + ended:
-            _wait_for_end(before, ended)
+        # The kernel's threads count, and one that has ended is there for some microseconds more. Another may
+        # have begun meanwhile.
+        if len(before) <= 1 + ended:
+            _wait_for_end(before)
 
     def _wait_for_imports(self) -> None:
         # Last, since another one can begin at any release of the GIL.
-        deadline_s = time.monotonic() + _IMPORT_PATIENCE_S
+        deadline_s = time.monotonic() + import_patience_s()
         while self._drain is not None and self._drain.is_importing() and time.monotonic() < deadline_s:
             unpatched("time", "sleep")(_LOOK_S)
 
     def end(self) -> None:
         """Starts the threads again. OSError or RuntimeError where the system gives none."""
-        if self._sink is not None and self.sink_rests:
-            self.sink_rests = False
-            self._sink.go_on()
+        if self._rested is not None:
+            self._rested.go_on()
+            self._rested = None
         self._backend.go_on()
         if self._drain is not None:
             self._drain.start()
 
 
 def _threads() -> frozenset[str]:
-    if not _WARNS:
-        return frozenset()
     try:
         return frozenset(os.listdir(_TASKS))
-    except OSError:
+    except ours_of(OSError):
         return frozenset()
 
 
-def _wait_for_end(before: frozenset[str], count: int) -> None:
+def _wait_for_end(before: frozenset[str]) -> None:
     deadline_s = time.monotonic() + _GONE_S
-    while len(before & _threads()) > len(before) - count and time.monotonic() < deadline_s:
+    while len(before & _threads()) > 1 and time.monotonic() < deadline_s:
         unpatched("time", "sleep")(0)  # lets go of the GIL, which a thread of Python's needs to end
 
 
-def wait_for_loads(is_busy: Callable[[], bool], tid: int) -> None:
-    """Until nothing is loaded, and the thread that did (0: none) has ended, which has nothing more to do.
-    Where the forking thread imports, the other one may be waiting for it: not for long."""
-    patience_s = FORK_PATIENCE_S if _imports() else _IMPORT_PATIENCE_S
-    deadline_s = time.monotonic() + patience_s
-    while is_busy() and time.monotonic() < deadline_s:
-        unpatched("time", "sleep")(_LOOK_S)
+def wait_for_thread(tid: int) -> None:
+    """Until this thread, which has nothing more to do, has ended."""
     deadline_s = time.monotonic() + _GONE_S
-    is_other = _WARNS and tid not in (0, get_native_id())
-    while is_other and os.path.exists(f"{_TASKS}/{tid}") and time.monotonic() < deadline_s:
+    while os.path.exists(f"{_TASKS}/{tid}") and time.monotonic() < deadline_s:
         unpatched("time", "sleep")(0)
 
 
-def wait_for_forks(count: Callable[[], int], inside: list[int], me: int) -> None:
-    """Until none is made. Meanwhile `me` is not among those inside, which forks wait for."""
-    deadline_s = time.monotonic() + _IMPORT_PATIENCE_S
-    while count() and time.monotonic() < deadline_s:
-        inside.remove(me)
+def wait_while(is_loading: Callable[[], bool]) -> None:
+    """Until another thread of ours has imported what it does."""
+    deadline_s = time.monotonic() + import_patience_s()
+    while is_loading() and time.monotonic() < deadline_s:
         unpatched("time", "sleep")(_LOOK_S)
-        inside.append(me)
 
 
-def _imports() -> bool:
-    """Whether the calling thread is in the middle of an import."""
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - as CPython, PyPy and others have it
+def import_patience_s() -> float:
+    """How long the calling thread may wait for one of ours that imports. If it imports itself, that one may
+    be waiting for it: then not for long."""
+    return FORK_PATIENCE_S if imports(sys._getframe()) else _IMPORT_PATIENCE_S  # noqa: SLF001
+
+
+def imports(frame: FrameType | None, starts: tuple[str, ...] = ()) -> bool:
+    """Whether a thread with this innermost frame is in the middle of an import; of `starts` none counts."""
     while frame is not None and frame.f_code.co_filename != IMPORTS:
-        frame = frame.f_back
+        frame = None if frame.f_globals.get("__name__") in starts else frame.f_back
     return frame is not None

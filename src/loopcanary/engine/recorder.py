@@ -9,21 +9,24 @@ the store cannot be written, the file is in memory and has no name: no later pro
 from __future__ import annotations
 
 import os
+import sys
 from _json import encode_basestring
 
 from loopcanary.facts import is_unfrozen
-from loopcanary.model.config import ANR_NS, HANG_NS
+from loopcanary.model.config import ANR_NS, BOOT_HANG_NS, EXIT_HANG_NS, HANG_NS
+from loopcanary.patches import Patches
+from loopcanary.whose_exception import ours, ours_of
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from loopcanary._native import Native
     from loopcanary.model.config import Config
 
     KeeperLine = tuple[tuple[bytes, ...], tuple[bytes, ...], bytes, bytes]
-    """What starts a keeper: its words, environment and log; and its bell."""
+    """What starts a keeper: its words, environment and mark; and its bell."""
 
 MEMORY = "/dev/shm"  # noqa: S108 - a tmpfs by definition of the kernel's documentation
 SUFFIX = ".flight"
@@ -32,9 +35,10 @@ SAVED = ".saved"
 TRACES = ".traces"
 """As model.trace_cells has it, which most programs do not load."""
 START = ".start"
-BESIDE = (START, TRACES, ".errand", ".errand-ends", ".answer")
+PATCHES = ".patches"
+BESIDE = (START, TRACES, PATCHES, ".errand", ".errand-ends", ".answer")
 """Behind the file's path: the notes of the process's start."""
-DRAIN, PROGRAM, LATER = 0, 2, 3
+DRAIN, KEEPER = 0, 1
 """Who takes stalls, as flight.format.TakenBy has it."""
 _NEIGHBOURS_MAX = 16
 PATIENCE_S = 2.0
@@ -75,53 +79,74 @@ class FlightPlace:
             from loopcanary.model.method_map import remove_beside  # most programs trace no calls
 
             remove_beside(self.path)
-        # The copy first: alone it is what a killed process leaves, and a keeper takes it in at once.
-        for path in (self.saved, self.link, self.path, *(self.path + suffix for suffix in BESIDE)):
+        # The copy first: alone it is what a killed process leaves, and a keeper takes it in at once. What
+        # lies beside the file before it: nobody looks for that alone, where the process is killed here.
+        for path in (self.saved, *(self.path + suffix for suffix in BESIDE), self.link, self.path):
             try:
                 if path is not None:
                     os.unlink(path)
-            except OSError:
+            except ours_of(OSError):
                 pass
 
     def settle(self) -> None:
         """Moves the file, when its writer is gone, out of memory to where its link is, with what lies
-        beside it. OSError where there is no room."""
+        beside it, but for what a keeper takes in meanwhile. OSError where there is no room."""
         if self.link is None or self.is_nameless:
             return
         folder, name = os.path.split(self.path)
         beside = [one for one in os.listdir(folder) if one.startswith(name + ".")]
         for one in (*beside, name):  # itself last: it makes the others count
-            _move(os.path.join(folder, one), self.link + one.removeprefix(name))
+            source = os.path.join(folder, one)
+            if one.endswith(PATCHES):  # a dead process has none
+                _remove(source)
+            else:
+                _move(source, self.link + one.removeprefix(name))
 
     def save(self) -> None:
         """Copies the file to disk as the watchdog does in a hang: the memory may go with the container. File
         and link stay where a keeper looks. OSError where there is no room."""
-        if self.link is not None and self.saved is not None and not self.is_nameless:
-            _copy_file(self.path, self.saved)
-            if not os.path.lexists(self.link):  # it has been taken in meanwhile
-                os.unlink(self.saved)
+        if self.link is None or self.saved is None or self.is_nameless:
+            return
+        try:
+            if _copy_file(self.path, self.saved) and not os.path.lexists(self.link):
+                _remove(self.saved)  # it has been taken in meanwhile
+        except ours_of(FileNotFoundError):
+            pass  # the program has removed its store
 
 
 def _move(source: str, target: str) -> None:
-    _copy_file(source, target)
-    os.unlink(source)
+    if _copy_file(source, target) and not _remove(source):  # it has been taken in meanwhile
+        _remove(target)
 
 
-def _copy_file(source: str, target: str) -> None:
-    """Its holes stay holes."""
+def _remove(path: str) -> bool:
+    """False where another process has removed it."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _copy_file(source: str, target: str) -> bool:
+    """Its holes stay holes. False where another process has removed it."""
     aside = target + ".new"
     no_link = os.O_NOFOLLOW | os.O_CLOEXEC
-    read = os.open(source, os.O_RDONLY | no_link)
+    try:
+        read = os.open(source, os.O_RDONLY | no_link)
+    except FileNotFoundError:
+        return False
     write = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | no_link, 0o600)
     try:
         _copy(read, write, os.fstat(read).st_size)
         os.rename(aside, target)
-    except OSError:
-        os.unlink(aside)
+    except ours_of(OSError):
+        _remove(aside)
         raise
     finally:
         os.close(read)
         os.close(write)
+    return True
 
 
 def _copy(read: int, write: int, size: int) -> None:
@@ -130,7 +155,7 @@ def _copy(read: int, write: int, size: int) -> None:
     while end < size:
         try:
             begin = os.lseek(read, end, os.SEEK_DATA)
-        except OSError:  # the rest is a hole
+        except ours_of(OSError):  # the rest is a hole
             return
         end = os.lseek(read, begin, os.SEEK_HOLE)
         data = os.pread(read, end - begin, begin)
@@ -154,7 +179,7 @@ def candidates(
 
 
 def name_in_memory(user: int, name: str) -> str:
-    """Of the file to which a user's link of that name leads, and no other does."""
+    """Name of the file to which a user's link of that name leads, and to which no other link does."""
     return f"loopcanary-{user}-{name}"
 
 
@@ -162,36 +187,8 @@ def is_crowded(folder: str) -> bool:
     """Whether so many flight files lie there that a keeper should take some in."""
     try:
         return len(os.listdir(folder)) > _NEIGHBOURS_MAX
-    except OSError:
+    except ours_of(OSError):
         return False
-
-
-def has_remains(folder: str) -> bool:
-    """Whether a program that was killed has left a flight file in memory, or a hang's copy on disk."""
-    try:
-        names = set(os.listdir(folder))
-    except OSError:
-        return False
-    links = {name for name in names if name.endswith(SUFFIX) and os.path.islink(f"{folder}/{name}")}
-    lost = {name.removesuffix(SAVED) + SUFFIX for name in names if name.endswith(SAVED)} - links
-    return bool(lost) or any(_is_left(f"{folder}/{name}") for name in links)
-
-
-def _is_left(link: str) -> bool:
-    """No process holds the file: the kernel gives the lock back as one dies."""
-    from fcntl import LOCK_NB, LOCK_SH, flock
-
-    try:
-        descriptor = os.open(link, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # gone: only a copy, if there is one, would be left
-        return os.path.exists(link.removesuffix(SUFFIX) + SAVED)
-    try:
-        flock(descriptor, LOCK_SH | LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def _as_json(value: Any) -> str:
@@ -223,21 +220,18 @@ class Recorder:
         """The flight file, while there is one."""
         self.is_over = False
 
-    def record(
-        self, opened: Callable[[str], object] | None = None, *, keeper: KeeperLine | None = None
-    ) -> None:
+    def record(self, *, keeper: KeeperLine | None = None) -> None:
         """Creates the flight file in the best place that works. OSError or RuntimeError with the reason.
 
-        `opened`: called with the file; where it raises, another place may do. `keeper`: one takes the stalls;
-        it finds no file that has no name.
+        `keeper`: one takes the stalls; it finds no file that has no name.
         """
         errors = []
         for place in candidates(self.folder, self._session_id, wanted=self._config.flight_dir):
             if keeper is not None and place.is_nameless:
                 continue
             try:
-                self._start_at(place, opened, keeper)
-            except OSError as error:
+                self._start_at(place, keeper)
+            except ours_of(OSError) as error:
                 place.discard()
                 # What could not be made is not always the file: a link to it, or the store's folder.
                 errors.append(f"{error.filename2 or error.filename or place.path}: {error.strerror or error}")
@@ -245,14 +239,38 @@ class Recorder:
                 return
         raise OSError("no place for the flight file: " + "; ".join(errors))
 
-    def _start_at(
-        self, place: FlightPlace, opened: Callable[[str], object] | None, keeper: KeeperLine | None
-    ) -> None:
+    def _start_at(self, place: FlightPlace, keeper: KeeperLine | None) -> None:
         place.prepare()
         if keeper is not None:
-            self.native.set_keeper(*keeper, os.fsencode(place.link or ""), os.fsencode(place.path))
+            self.native.set_keeper(*keeper, os.fsencode(os.path.basename(place.link or "")))
+        try:
+            self.native.start(
+                path=place.path,
+                facts=b"{}",
+                threshold_ns=self._config.threshold_ns,
+                sample_delay_ns=self._config.first_sample_ns,
+                sample_interval_ns=self._config.sample_interval_ns,
+                hang_ns=HANG_NS,
+                anr_ns=ANR_NS,
+                boot_ns=BOOT_HANG_NS,
+                exit_ns=EXIT_HANG_NS,
+                takes_keeper=keeper is not None,
+                stalls_per_minute=self._config.stalls_per_minute if keeper is not None else 0,
+                **self._asked_for(place),
+            )
+        except ours():
+            raise
+        except BaseException:  # a handler of a signal raised it when this one had begun
+            self._give_up(place)
+            raise
+        self.place, self.file = place, place.path
+        if place.is_nameless:
+            place.discard()
+
+    def _asked_for(self, place: FlightPlace) -> dict[str, Any]:
+        """Arguments of the engine that most programs do not need."""
         more: dict[str, Any] = {} if place.saved is None else {"checkpoint": place.saved}
-        if self._config.sd_watchdog and (feed := _feed()) is not None:
+        if self._config.sd_watchdog and (feed := feed_wanted(os.environ)) is not None:
             more["notify_socket"], more["feed_ns"] = feed
         if self._config.exit_when_hung_ns:
             more["exit_hung_ns"] = self._config.exit_when_hung_ns
@@ -260,30 +278,11 @@ class Recorder:
             from signal import Signals  # few programs ask for it
 
             more["signals"] = sum(1 << Signals[name] for name in {*self._config.signals})
-        self.native.start(
-            path=place.path,
-            facts=b"{}",
-            threshold_ns=self._config.threshold_ns,
-            sample_delay_ns=self._config.first_sample_ns,
-            sample_interval_ns=self._config.sample_interval_ns,
-            hang_ns=HANG_NS,
-            anr_ns=ANR_NS,
-            takes_keeper=keeper is not None,
-            stalls_per_minute=self._config.stalls_per_minute if keeper is not None else 0,
-            **more,
-        )
-        try:
-            if opened is not None:
-                opened(place.path)
-        except BaseException as error:
-            self.native.stop(False, PATIENCE_S)
-            place.discard()
-            if isinstance(error, Exception):  # any other place may do
-                raise OSError(str(getattr(error, "what", error))) from error
-            raise
-        self.place, self.file = place, place.path
-        if place.is_nameless:
-            place.discard()
+        return more
+
+    def _give_up(self, place: FlightPlace) -> None:
+        self.native.stop(False, PATIENCE_S)
+        place.discard()
 
     def set_facts(self, facts: dict[str, Any]) -> bool:
         """Stores the session's facts in the flight file; False where they are too long for it."""
@@ -319,11 +318,18 @@ class Recorder:
         return self.native
 
 
-def _feed() -> tuple[bytes, int] | None:
-    """The service manager's socket, and how often to feed it; most programs have none, and load nothing."""
-    from loopcanary.engine.service_manager import feed_wanted
-
-    return feed_wanted(os.environ)
+def feed_wanted(environment: Mapping[str, str]) -> tuple[bytes, int] | None:
+    """What a service manager such as systemd wants to hear of this process (sd_watchdog_enabled(3)), from its
+    environment: the manager's socket, and how often to feed it in ns, twice in the time that it waits. None:
+    it does not wait for this process. A forked child inherits the variables, but not the number in
+    WATCHDOG_PID; without that number nobody knows who is meant."""
+    socket = environment.get("NOTIFY_SOCKET", "")
+    waits_us = environment.get("WATCHDOG_USEC", "")
+    if environment.get("WATCHDOG_PID") != str(os.getpid()) or socket[:1] not in ("/", "@"):
+        return None
+    if not (waits_us.isascii() and waits_us.isdigit()) or not 0 < len(waits_us) <= 15 or int(waits_us) < 2:
+        return None
+    return os.fsencode(socket), int(waits_us) * 1000 // 2
 
 
 def note_start(native: Native, file: str | None, config: Config, begun_ns: int) -> None:
@@ -331,12 +337,15 @@ def note_start(native: Native, file: str | None, config: Config, begun_ns: int) 
     short record, of what `loopcanary run` was given, has no limit and no imports. `begun_ns`: when
     loopcanary's first line ran, monotonic; 0: in the middle of the program."""
     is_whole, by_run = config.startup, os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
-    if not is_whole and not config.startup_times:
-        return
     # Taken away: a program that becomes another one by exec has started long ago.
     run_ns = os.environ.pop("LOOPCANARY_RUN_NS", "") if by_run else ""
     began_ns = int(run_ns) if run_ns.isdigit() else 0
     is_start = bool(began_ns) if by_run else is_whole
     if is_start and file is not None and os.path.exists(file):
-        slow_ns = min(config.startup_cold_ns, config.startup_warm_ns) if is_whole else 0
-        native.start_notes(file + START, begun_ns, began_ns, slow_ns, is_whole, is_unfrozen())
+        slow_ns = config.warm_start_ns if is_whole else 0
+        patches = Patches()
+        over = patches.take_back if is_whole else None
+        if native.start_notes(file + START, begun_ns, began_ns, slow_ns, over, is_unfrozen()):
+            patches.put(sys.modules["_frozen_importlib"], "_find_and_load", native.start_import)
+            loader = sys.modules["_frozen_importlib_external"].FileLoader
+            patches.put(loader, "get_data", native.start_read)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar, Token
 
 from loopcanary.engine.attachment import Ear
+from loopcanary.model.scene import scene_name
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NS = (1 << 63) - 1
 
-SCENE: ContextVar[str | None] = ContextVar("loopcanary_scene", default=None)
+SCENE: ContextVar[Any] = ContextVar("loopcanary_scene", default=None)
+"""See model.scene."""
 
 
 def _duration_ns(duration: str | timedelta) -> int:
@@ -41,16 +43,20 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
 
     Args:
         name: any text; few different ones, since figures are kept for each.
+        of_request: the name ends with the block in tasks that it started, too.
     """
 
-    __slots__ = ("_name", "_token")
+    __slots__ = ("_held", "_is_of_request", "_name", "_token")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, of_request: bool = False) -> None:
         self._name = str(name)
-        self._token: Token[str | None] | None = None
+        self._is_of_request = of_request
+        self._held: Any = None
+        self._token: Token[Any] | None = None
 
     def __enter__(self) -> Self:
-        self._token = SCENE.set(self._name)
+        self._held = [self._name, True] if self._is_of_request else self._name
+        self._token = SCENE.set(self._held)
         listener = Ear.listener
         if listener is not None:
             listener.use_scenes(SCENE)
@@ -62,18 +68,29 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
     ) -> None:
         if self._token is not None:
             SCENE.reset(self._token)
+            _end(self._held)
         if Ear.listener is not None:
-            Ear.listener.set_scene(SCENE.get())
+            Ear.listener.set_scene(current_scene())
 
 
-current_scene = SCENE.get
-"""The scene of the calling context."""
+held_scene = SCENE.get
+"""What `back_to_scene` gets back to."""
+
+
+def current_scene() -> str | None:
+    """The scene of the calling context."""
+    return scene_name(SCENE.get())
+
+
+def _end(held: Any) -> None:
+    if type(held) is list:
+        held[1] = None
 
 
 def enter_scene(name: str) -> None:
-    """Sets the scene from here on, until a `keep_scene` around it ends: for a router that has found the
-    route. The context keeps the name. The working thread."""
-    SCENE.set(name)
+    """Sets the scene of a request from here on, until a `keep_scene` around it ends: for a router that has
+    found the route. The context keeps the name. The working thread."""
+    SCENE.set([name, True])
     listener = Ear.listener
     if listener is not None:
         if not Ear.knows_scenes:
@@ -82,13 +99,15 @@ def enter_scene(name: str) -> None:
         listener.set_scene(name)
 
 
-def back_to_scene(before: str | None) -> None:
-    """The scene is again what `current_scene` was."""
-    if SCENE.get() is not before:
+def back_to_scene(before: Any) -> None:
+    """The scene is again what `held_scene` was; the one until now is over, in tasks that it started, too."""
+    held = SCENE.get()
+    if held is not before:
+        _end(held)
         SCENE.set(before)
         listener = Ear.listener
         if listener is not None:
-            listener.set_scene(before)
+            listener.set_scene(scene_name(before))
 
 
 class keep_scene:  # noqa: N801 - as scene
@@ -97,7 +116,7 @@ class keep_scene:  # noqa: N801 - as scene
     __slots__ = ("_before",)
 
     def __init__(self) -> None:
-        self._before: str | None = None
+        self._before: Any = None
 
     def __enter__(self) -> Self:
         self._before = SCENE.get()
@@ -167,6 +186,12 @@ class watch_for(watch):  # noqa: N801 - as scene
         self._before.__exit__(kind, error, traceback)
 
 
+def allow_ns(duration_ns: int) -> None:
+    """As `expect`."""
+    if Ear.listener is not None:
+        Ear.listener.allow(duration_ns)
+
+
 class expect:  # noqa: N801 - as scene
     """Lets the running callback take longer than the threshold without being a stall.
 
@@ -185,8 +210,7 @@ class expect:  # noqa: N801 - as scene
         self._ns = _duration_ns(duration)
 
     def __enter__(self) -> Self:
-        if Ear.listener is not None:
-            Ear.listener.allow(self._ns)
+        allow_ns(self._ns)
         return self
 
     def __exit__(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import _thread
 import time
 
+from loopcanary.registry import REGISTRY
+
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from loopcanary.engine import Boundary
-    from loopcanary.engine.in_process.parts import EngineParts
+    from loopcanary.engine.parts import EngineParts
     from loopcanary.model import TraceFigures
-    from loopcanary.protocols.tracing import TracerHeard, TracerSteps, Traces
+    from loopcanary.model.tracer_states import TracerState
+    from loopcanary.protocols.tracing import TracerSteps, Traces
 
 TRACERS = "tracers"
 """Key of the facts: what each tracer of the process does."""
@@ -36,8 +39,6 @@ class EngineTraces:
         """Of the tracers of this process, by name, in the order in which they were made."""
         self.off: set[str] = set()
         """Names of those that were stopped while the engine ran: what is made anew is not started either."""
-        self.heard: TracerHeard | None = None
-        """Hears of each step of theirs."""
         self.renew_facts: Callable[[], object] = _nothing
         """Has the flight file say what has changed; set while the engine runs."""
         self._boundary = boundary
@@ -53,8 +54,18 @@ class EngineTraces:
         self.lives[life.name] = life
         self.renew_facts()
 
+    def heard(self, name: str, state: TracerState) -> None:
+        """A tracer has made a step: tells the program's listeners, and those who look from outside."""
+        for number, listener in enumerate(list(REGISTRY.tracer_listeners), 1):
+            who = getattr(listener, "__qualname__", type(listener).__qualname__)
+            with self._boundary.until_failure(f"tracer listener {number} ({who})") as is_on:
+                if is_on:
+                    listener(name, state)
+        self.renew_facts()
+
     def facts(self) -> dict[str, Any]:
-        """Of the tracers, each as model.TracerStatus on the wire; empty where there are none."""
+        """The facts of the tracers, each as a model.TracerStatus on the wire; empty if there are no
+        tracers."""
         reasons = self._boundary.reasons()
         told = [
             {
@@ -80,40 +91,46 @@ class EngineTraces:
 
     def _begin(self) -> None:
         if self.traces is not None and self._begins is not None:
-            self._boundary.call("tracers", self._begins, self.traces, keep=True)
+            with self._boundary("tracers"):
+                self._begins(self.traces)
 
     def patience_s(self) -> float | None:
-        """When `take` will have something; None: not before the engine is woken."""
+        """When `store` will have something; None: not before the engine is woken."""
         return None if self.traces is None else self.traces.patience_s(time.monotonic_ns())
 
-    def take(self, parts: EngineParts, *, is_last: bool = False) -> bool:
+    def store(self, parts: EngineParts, *, is_last: bool = False) -> bool:
         """Gives issues and figures to the pipeline and the store; False where there was nothing. Drain
         thread."""
         self.before_figures()
         traces = self.traces
         if traces is None:
             return False
+        traces.begin(parts.session, parts.clock)
         issues = traces.take(time.monotonic_ns(), parts.pipeline.recent, is_last=is_last)
         for issue in issues:
-            parts.pipeline.take_issue(issue)
+            parts.pipeline.store_issue(issue)
         news = traces.news()
         if news is not None:
-            self._boundary.call("store", parts.sink.put_traces, parts.session.id, news, keep=True)
+            with self._boundary("store") as is_on:
+                if is_on:
+                    parts.sink.put_traces(parts.session.id, news)
         return bool(issues) or news is not None
 
     def end(self, parts: EngineParts) -> TraceFigures | None:
-        """Takes the last issues; the figures as they end. Drain thread."""
+        """Stores the last issues; the figures as they end. Drain thread."""
         self.before_figures()
         if self.traces is None:
             return None
         self.traces.end()
-        self.take(parts, is_last=True)
+        self.store(parts, is_last=True)
         return self.traces.close()
 
     def end_noting(self) -> int:
-        """The engine ends, and a keeper has what there is. How many issues it gets."""
-        traces, self._begins = self.traces, None
-        return 0 if traces is None else self._boundary.call("tracers", traces.end_notes, keep=True) or 0
+        """Ends the notes for a keeper, as the engine ends. Returns how many of them become issues."""
+        self._begins = None
+        with self._boundary("tracers"):
+            return 0 if self.traces is None else self.traces.end_notes()
+        return 0
 
     def figures(self) -> dict[str, Any]:
         """The figures now, as reports have them."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import IO
 
+from loopcanary.exporters import Exported, Format
 from loopcanary.exporters.exact_calls import NAME, exact_calls
-from loopcanary.exporters.formats import Format
-from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import weights
 from loopcanary.exporters.texts import frame_name, name_of, short_place, whole
 from loopcanary.model import StackFrame
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
-    """A line a stack of each stall."""
     for stall in exported.stalls:
         program, thread = _part(name_of(exported.program(stall).name)), _part(name_of(stall.thread))
         for frames, length_ns, _ in weights(stall):

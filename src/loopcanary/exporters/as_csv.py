@@ -6,8 +6,7 @@ import csv
 import io
 from typing import IO, Any
 
-from loopcanary.exporters.formats import Format
-from loopcanary.exporters.source import Exported
+from loopcanary.exporters import Exported, Format
 from loopcanary.exporters.texts import whole
 from loopcanary.model import Stall
 from loopcanary.wire import time_to_text
@@ -50,24 +49,14 @@ def _cell(value: object) -> object:
 def _cells(stall: Stall, program: str) -> dict[str, Any]:
     culprit, ledger, blocker = stall.culprit, stall.ledger, stall.blocker
     return {
-        **{
-            name: getattr(stall, name)
-            for name in ("id", "fingerprint", "session", "pid", "thread", "loop", "scene", "callback", "task")
-        },
-        **{
-            name: getattr(stall, name)
-            for name in ("title", "confidence", "samples", "coverage", "startup", "advice")
-        },
+        **{name: getattr(stall, name, None) for name in COLUMNS},
         **{name: getattr(stall, name).value for name in ("scope", "state", "severity", "cause", "grade")},
         "program": program,
         "began_at": time_to_text(stall.began_wall_ns),
         **{f"{name}_ms": _ms(getattr(stall, f"{name}_ns")) for name in ("duration", "threshold", "queue")},
         "second_cause": None if stall.second_cause is None else stall.second_cause.value,
         "culprit": None if culprit is None else culprit.qualname,
-        "file": None if culprit is None else culprit.file,
-        "line": None if culprit is None else culprit.line,
-        "in_app": None if culprit is None else culprit.in_app,
-        "source": None if culprit is None else culprit.source,
+        **{name: getattr(culprit, name, None) for name in ("file", "line", "in_app", "source")},
         "blocker": None if blocker is None else blocker.call or blocker.function,
         "holder": None if stall.holder is None else stall.holder.thread,
         "waited_on": None if stall.waited_on is None else stall.waited_on.name,

@@ -10,12 +10,10 @@ exact time) is in `loopcanary`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import IO, NamedTuple
 
-from loopcanary.exporters.formats import Format
-from loopcanary.exporters.source import Exported
+from loopcanary.exporters import Exported, Format
 from loopcanary.exporters.texts import encoded, frame_name, name_of, short_place, whole
 from loopcanary.model import Issue, SlowMethod, StackFrame, Stall
 
@@ -37,8 +35,8 @@ class MatrixRow(NamedTuple):
 
 
 def trimmed(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
-    """At most 30: from the end on, those under 5 ms go, then those under 10, and so on to 300; then all
-    behind the thirtieth."""
+    """Keeps 30 rows at most: drops those under 5 ms, from the end on, then those under 10, and so on to 300;
+    then all after the thirtieth."""
     left = list(rows)
     for least in range(_STEP_MS, (_ROUNDS + 1) * _STEP_MS, _STEP_MS):
         for at in range(len(left) - 1, -1, -1):
@@ -50,8 +48,8 @@ def trimmed(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
 
 
 def stack_key(rows: Sequence[MatrixRow], cost_ms: int) -> str:
-    """`7|`: of the rows with 30 % of the cost the one with the largest (depth + 1) x cost, other than the
-    dispatch."""
+    """The key `7|`: the row with the largest (depth + 1) x cost, among those with 30 % of the cost, other
+    than the dispatch."""
     least = int(_float(_float(cost_ms) * _float(_KEY_SHARE)))
     heavy = [row for row in rows if row.cost_ms >= least] or list(rows[:1])
     heavy.sort(key=lambda row: _int((row.depth + 1) * row.cost_ms), reverse=True)
@@ -65,13 +63,13 @@ def stack_text(rows: Sequence[MatrixRow]) -> str:
 
 
 def _float(number: float) -> float:
-    """As a Java float."""
+    """Rounds as a Java float."""
     found: float = struct.unpack("<f", struct.pack("<f", number))[0]
     return found
 
 
 def _int(number: int) -> int:
-    """As a Java int, which overflows."""
+    """Overflows as a Java int."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -98,10 +96,8 @@ def _method(frame: StackFrame) -> str:
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
-    """A line an issue."""
     methods = _Methods()
-    issues: Iterator[Issue] = chain(exported.stalls, exported.issues)
-    for issue in issues:
+    for issue in exported.all():
         told = {
             "tag": "Trace_EvilMethod",
             "process": exported.program(issue).name,
@@ -132,7 +128,7 @@ def _content(issue: Issue, methods: _Methods) -> dict[str, object]:
 
 
 def _rows(issue: Issue, methods: _Methods) -> tuple[list[StackFrame], list[MatrixRow]]:
-    """Functions, and all rows with the dispatch before them."""
+    """The functions, and their rows after that of the dispatch."""
     if isinstance(issue, SlowMethod):
         told = [(row.frame, row.depth, row.count, row.total_ns) for row in issue.rows]
     elif isinstance(issue, Stall) and issue.calls is not None:

@@ -12,10 +12,9 @@ from contextlib import closing
 from itertools import chain, groupby
 from typing import IO
 
+from loopcanary.exporters import Exported, Format
 from loopcanary.exporters.columns import CsvColumn, Spool
 from loopcanary.exporters.exact_calls import NAME, edges, exact_calls
-from loopcanary.exporters.formats import Format
-from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import stretches
 from loopcanary.exporters.texts import encoded, frame_name, name_of, whole
 from loopcanary.model import StackFrame, Stall
@@ -24,7 +23,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 class _FrameNumbers:
-    """Numbers of frames, and the list of them."""
+    """The frames of all profiles, each with a number."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str, int], int] = {}
@@ -47,7 +46,7 @@ class _FrameNumbers:
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
-    """The profiles, then the frames that they speak of: the order of an object's members is free."""
+    """Writes the profiles, then their frames: the order of an object's members is free."""
     frames = _FrameNumbers()
     out.write(f'{{"$schema":{encoded(SCHEMA)},"exporter":"loopcanary","profiles":['.encode())
     for count, (_, stalls) in enumerate(groupby(exported.stalls, key=_thread_of)):
@@ -89,7 +88,7 @@ def _write_profile(
 
 
 class _CallEvents:
-    """Begins and ends of traced calls, stalls one after the other."""
+    """The begins and ends of traced calls, one stall after the other."""
 
     def __init__(self, spool: Spool, frames: _FrameNumbers) -> None:
         self._events = CsvColumn(spool)

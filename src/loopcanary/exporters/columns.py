@@ -11,7 +11,7 @@ from typing import IO, Any
 from loopcanary.exporters.texts import encoded
 
 _BLOCK_BYTES = 1 << 10
-"""What a column keeps in memory at most, and one value more."""
+"""The memory of a column, but for one value."""
 
 
 class Spool:

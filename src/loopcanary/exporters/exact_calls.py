@@ -12,14 +12,14 @@ from typing import Final
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame, Stall, StallState, TracedCall, TracedCalls
-from loopcanary.model.call_tree import levels, parents, places
+from loopcanary.model.calls import levels, parents, places
 
 NAME: Final = "exact calls"
-"""What tells them from samples in every format."""
+"""The label that marks traced calls as exact, in every format."""
 _SHORT = "(short calls left out)"
 LEFT_OUT = StackFrame(function=_SHORT, qualname=_SHORT, file="", line=0, in_app=False)
 _ROUNDING_NS = 500
-"""Calls are timed in microseconds: what is shorter than half of one was not left out."""
+"""Calls are timed in microseconds: half of one is a rounding error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +29,13 @@ class ExactCall:
     path: tuple[StackFrame, ...]
     """Outermost first; the last is the function itself."""
     begin_ns: int
-    """Where it is drawn, from the stall's begin."""
+    """The place of its drawing, from the stall's begin."""
     length_ns: int
     own_ns: int
-    """Its last part, in which no traced call was inside it."""
+    """The last part, in which no traced call was inside it."""
     calls: int
     is_open: bool
-    """One of them had not returned."""
+    """Whether one of them had not returned."""
 
     @property
     def frame(self) -> StackFrame:
@@ -47,7 +47,7 @@ class ExactCall:
 
 
 def exact_calls(stall: Stall) -> list[ExactCall]:
-    """Each before those inside it; of a stall whose calls were not traced, none."""
+    """Each row before those inside it; empty for a stall whose calls were not traced."""
     if stall.calls is None:
         return []
     rows = _with_left_out(stall.calls)
@@ -68,12 +68,12 @@ def exact_calls(stall: Stall) -> list[ExactCall]:
 
 
 def own_times(calls: Sequence[ExactCall]) -> list[ExactCall]:
-    """Those with time of their own, in the order in which that is drawn."""
+    """The rows with time of their own, in the order of that time."""
     return sorted((call for call in calls if call.own_ns > 0), key=lambda call: call.own_begin_ns)
 
 
 def edges(calls: Sequence[ExactCall]) -> Iterator[tuple[int, StackFrame, bool]]:
-    """(time, function, whether it begins) in order: one that ends is the last that began."""
+    """(time, function, whether it begins) in order; a function that ends is the last that began."""
     opened: list[ExactCall] = []
     for call in calls:
         while len(opened) >= len(call.path):
@@ -89,7 +89,7 @@ def _end_of(call: ExactCall) -> tuple[int, StackFrame, bool]:
 
 
 def _whole_ns(stall: Stall) -> int:
-    """Calls of a killed process reach beyond the last look at it."""
+    """How long it lasted: calls of a killed process reach beyond the last look at it."""
     if stall.state is StallState.ENDED or stall.calls is None:
         return stall.duration_ns
     depths = levels([row.depth for row in stall.calls.rows])
@@ -98,7 +98,7 @@ def _whole_ns(stall: Stall) -> int:
 
 
 def _with_left_out(calls: TracedCalls) -> Sequence[TracedCall]:
-    """The rows, and behind those inside a row what else was inside it."""
+    """The rows, each followed by the rest of what was inside it."""
     if not calls.left_out:
         return calls.rows
     above = parents([row.depth for row in calls.rows])

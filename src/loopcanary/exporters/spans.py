@@ -21,7 +21,7 @@ class Stretch(NamedTuple):
     """A time with one stack, outermost frame first."""
 
     begin_ns: int
-    """From the stall's begin."""
+    """The time from the stall's begin."""
     length_ns: int
     samples: int
     frames: tuple[StackFrame, ...]
@@ -37,7 +37,7 @@ class Event(NamedTuple):
 
 
 def timeline_of(stall: Stall) -> Timeline:
-    """The stall's timeline. If it was stored without one: its stacks one after the other, heaviest first; the
+    """The stall's timeline. If it was stored without one, its stacks one after the other, heaviest first: the
     weights are true, the times are not."""
     if stall.timeline is not None:
         return stall.timeline
@@ -51,8 +51,7 @@ def timeline_of(stall: Stall) -> Timeline:
 
 
 def stretches(stall: Stall) -> Iterator[Stretch]:
-    """The stall from begin to end. One without samples is one stretch that says so, but where traced calls
-    say what there was."""
+    """The stall from begin to end. Without samples and traced calls it is one stretch that says so."""
     spans = timeline_of(stall).spans
     if not spans and stall.calls is None:
         yield Stretch(0, stall.duration_ns, 0, (NO_SAMPLE,), _UNKNOWN)
@@ -63,7 +62,7 @@ def stretches(stall: Stall) -> Iterator[Stretch]:
 
 
 def weights(stall: Stall) -> Iterator[tuple[tuple[StackFrame, ...], int, int]]:
-    """(frames, outermost first; nanoseconds; samples) of each different stack, in no order."""
+    """(frames, outermost first; nanoseconds; samples) of each different stack, in any order."""
     held: dict[tuple[StackFrame, ...], tuple[int, int]] = {}
     for stretch in stretches(stall):
         length_ns, samples = held.get(stretch.frames, (0, 0))
@@ -73,7 +72,7 @@ def weights(stall: Stall) -> Iterator[tuple[tuple[StackFrame, ...], int, int]]:
 
 
 def events(stall: Stall) -> Iterator[Event]:
-    """When each frame was entered and left, in order: a frame that neighbours share goes on through both."""
+    """When each frame was entered and left; neighbours share a frame that goes on."""
     open_frames: tuple[StackFrame, ...] = ()
     end_ns = 0
     for stretch in stretches(stall):

@@ -6,36 +6,29 @@ import json
 from typing import Any
 
 from loopcanary.model import Activity, EarlierWork, StackFrame, Stall
-from loopcanary.model.earlier import WorkKind
+from loopcanary.model.timeline import WorkKind
 from loopcanary.words.text import count_of, place, printable
 from loopcanary.words.waiting import lock_words
 
 NAME_MAX = 200
-_INT64_MAX = (1 << 63) - 1
 
 
 def name_of(text: str) -> str:
-    """A name in one line: no control, direction or unpaired characters, and no longer than one can read."""
+    """A name in one line of readable length, without control, direction or unpaired characters."""
     return printable(text, NAME_MAX)
 
 
 def whole(text: str) -> str:
-    """The text as UTF-8 can hold it."""
+    """The text with what UTF-8 cannot hold escaped."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def int64(number: int) -> int:
-    """The number, or the nearest one that 64 bits hold: a damaged store may have any."""
-    return min(max(number, -_INT64_MAX), _INT64_MAX)
-
-
 def encoded(value: Any) -> str:
-    """JSON in ASCII, fit to stand in a page."""
+    """JSON in ASCII that can stand in an HTML page."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def frame_name(frame: StackFrame) -> str:
-    """`Orders.load`, as shown."""
     return name_of(frame.qualname or frame.function or "?")
 
 
@@ -63,6 +56,6 @@ def earlier_name(work: EarlierWork) -> str:
 
 
 def place_of(stall: Stall) -> str | None:
-    """`orders.py:87`, of the culprit."""
+    """The culprit's `orders.py:87`."""
     culprit = stall.culprit
     return None if culprit is None else f"{culprit.file}:{culprit.line}"

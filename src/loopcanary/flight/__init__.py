@@ -5,10 +5,10 @@ See docs/internals/flight-format.md for the format, and `FlightFile` for the way
 
 from __future__ import annotations
 
-from loopcanary.flight.errors import FlightError
+from loopcanary.flight.alive import Liveness, hold_lock, holds_lock, liveness, maps, stores_to
 from loopcanary.flight.header import FlightHeader, TickClock
-from loopcanary.flight.liveness import Liveness, hold_lock, holds_lock, liveness, maps
 from loopcanary.flight.reader import FlightFile, open_own
+from loopcanary.flight.source import FlightError
 
 __all__ = [
     "FlightError",
@@ -21,4 +21,5 @@ __all__ = [
     "liveness",
     "maps",
     "open_own",
+    "stores_to",
 ]

@@ -13,7 +13,6 @@ from typing import Any, Final
 MAGIC: Final = b"LCFLIGHT"
 VERSION: Final = 2
 BYTE_ORDER_MARK: Final = 0x01020304
-
 HEADER_BYTES: Final = 4096
 FACTS_BYTES: Final = 16384
 COUNTER_ROOM: Final = 64
@@ -77,23 +76,22 @@ class SectionKind(IntEnum):
 
 
 class TakenBy(IntEnum):
-    """Who takes stalls: PROGRAM: its own drain, a keeper tells hangs; LATER: a drain not loaded yet."""
+    """Who takes stalls; DRAIN: the program itself."""
 
     DRAIN = 0
     KEEPER = 1
-    PROGRAM = 2
-    LATER = 3
 
 
 class ProcessState(IntEnum):
-    """What the header says of the process."""
+    """State of the process, as the header has it."""
 
     RUNNING = 1
     ENDED = 2
+    EXITED = 3
 
 
 class ClockKind(IntEnum):
-    """What one tick is."""
+    """The counter that gives the ticks."""
 
     MONOTONIC = 0
     TSC = 1
@@ -101,11 +99,14 @@ class ClockKind(IntEnum):
 
 
 class EndedKind(IntEnum):
-    """What was too long. FAULT: of a slot only; nothing was, a thread in no turn has caused a fault."""
+    """The work that was too long. The last three only in a slot: a thread in no turn has caused a fault; the
+    main one is in an import before its first loop, or at its end, and does not get on."""
 
     CALLBACK = 1
     TURN = 2
     FAULT = 3
+    BOOT = 4
+    EXIT = 5
 
 
 class LaneState(IntEnum):
@@ -295,7 +296,7 @@ LANE = Layout(
     "lc_lane",
     f"""
     Q epoch begin work turn_epoch turn_begin turn_callbacks turn_callback_ticks turn_longest
-    Q turn_longest_epoch turn_stalled scene allowance allowance_epoch queue_ticks turn_callback_ticks2 tally
+    Q turn_longest_epoch turn_rest scene allowance allowance_epoch queue_ticks turn_callback_ticks2 tally
     Q turns callbacks busy_ticks busy_ns2_high busy_ns2_low longest_turn queue_ticks_total queue_ticks_max
     Q callback_ticks callback_ticks2_high callback_ticks2_low slices_congested stalls stalled_ticks gc_ns
     Q long_count
@@ -388,7 +389,8 @@ KEEPER = Layout(
     I bell errands
     Q closed text_number text_bytes
     {8 * SLOT_COUNT}s taken
-    {KEEPER_BYTES - KEEPER_TEXT_BYTES - 8 * (6 + SLOT_COUNT)}s room
+    {8 * SLOT_COUNT}s told
+    {KEEPER_BYTES - KEEPER_TEXT_BYTES - 8 * (6 + 2 * SLOT_COUNT)}s room
     {KEEPER_TEXT_BYTES}s text
     """,
 )

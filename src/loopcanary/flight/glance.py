@@ -17,7 +17,9 @@ from loopcanary.flight.header import Section, TickClock, bounded, read_tick_cloc
 from loopcanary.flight.lanes import carried, lane_allowance_ns, lane_totals
 from loopcanary.flight.slots import read_slot_facts
 from loopcanary.flight.source import ByteSource
+from loopcanary.flight.stalls import HANGS
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model import IssueKind
 from loopcanary.model.live import LaneReading, Work
 
 _LANES_MAX: Final = layout.LANE_COUNT
@@ -42,7 +44,7 @@ class SlotGlance:
     level: int
     begin_ns: int
     end_ns: int | None
-    """None: it goes on."""
+    """None: the stall goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ class Glances:
         clock = read_tick_clock(self._source)
         # The slots after the lanes: one that is about a lane's epoch was opened after the epoch began.
         lanes = [self._lane(index, clock) for index in range(self._used(self._lane_section, _LANES_MAX))]
-        slots = self._slots()
+        slots = [one for one in self._slots() if one[1]["kind"] not in HANGS]
         going_on = {facts["lane"]: (index, facts) for index, facts in slots if facts["state"] in _GOING_ON}
         seen = tuple(
             self._with_slot(known, *going_on[index]) if index in going_on else known.reading
@@ -90,6 +92,16 @@ class Glances:
         live_names = {_names_key(index, facts) for index, facts in slots}
         self._names = {key: work for key, work in self._names.items() if key in live_names}
         return tuple(one for one in seen if one is not None), _stalls(slots)
+
+    def hang(self) -> tuple[IssueKind, int] | None:
+        """That the program does not start, or does not end, and since when; None: it does, for all that is
+        certain."""
+        found = [
+            facts
+            for _, facts in self._slots()
+            if facts["kind"] in HANGS and facts["state"] == SlotState.STALL
+        ]
+        return (HANGS[found[0]["kind"]], bounded(found[0]["begin_ns"])) if found else None
 
     def marks(self) -> list[SlotMark]:
         """What is in the slots; without stalls that a keeper has stored. Lanes are not looked at."""
@@ -239,14 +251,14 @@ def _with_present(
         reading,
         allowance_ns=lane_allowance_ns(fields, clock) if in_callback else 0,
         callback_since_ns=clock.instant_ns(fields["begin"]) if in_callback else None,
-        turn_since_ns=clock.instant_ns(fields["turn_begin"]) if in_turn else None,
+        turn_since_ns=clock.instant_ns(fields["turn_rest"] or fields["turn_begin"]) if in_turn else None,
         turn_callbacks=bounded(fields["turn_callbacks"]) if in_turn else 0,
-        turn_judged=bool(fields["turn_stalled"]) if in_turn else False,
     )
 
 
 def _latest_stall_ns(fields: dict[str, Any], after: bytes, clock: TickClock) -> int | None:
-    """Of the lane's latest record, where that is whole (the same in two copies) and of its present owner."""
+    """Length in ns of the stall in the lane's latest record. None: there is no record that is whole (the same
+    in two copies) and of the lane's present owner."""
     count = fields["ended_count"]
     at = (count - 1) % layout.ENDED_COUNT * layout.ENDED.size
     raw = fields["ended"][at : at + layout.ENDED.size]

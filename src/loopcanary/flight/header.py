@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
-from loopcanary.flight.errors import FlightError
 from loopcanary.flight.format import ClockKind, ProcessState, SectionKind, TakenBy
 from loopcanary.flight.signals import NotedSignal, came_in, fault_of, killed_by, read_signals
-from loopcanary.flight.source import ByteSource
+from loopcanary.flight.source import ByteSource, FlightError
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock, Fault, KilledBy
 
@@ -74,7 +73,9 @@ class FlightHeader:
     taken_by: TakenBy
     """Who takes stalls out of the slots."""
     signals: tuple[NotedSignal, ...] = ()
-    """The latest that came to it, oldest first."""
+    """The latest signals that came to the process, oldest first."""
+    by_exit: bool = False
+    """The process has ended by os._exit."""
 
     def killed_by(self, since_ns: int) -> KilledBy | None:
         """What signals that came from then on say of the end of the process, which is dead; None: nothing."""
@@ -104,11 +105,9 @@ class TickClock:
         return bounded(self.anchor_ns + ns if since >= 0 else self.anchor_ns - ns)
 
     def duration_ns(self, ticks: int) -> int:
-        """Length of so many ticks."""
         return bounded(ticks * self.rate_q32 >> 32)
 
     def square_ns2(self, ticks2: int) -> int:
-        """A square, or a sum of squares, of ticks, in squared nanoseconds."""
         return ticks2 * self.rate_q32 * self.rate_q32 >> 64
 
 
@@ -123,7 +122,6 @@ class Section:
     """Offset of the word that says how many are used."""
 
     def at(self, index: int) -> int:
-        """Offset of one element."""
         return self.offset + index * self.stride
 
 
@@ -166,6 +164,9 @@ def check_identity(source: ByteSource) -> None:
         )
 
 
+_ENDED = (ProcessState.ENDED, ProcessState.EXITED)
+
+
 def read_header(source: ByteSource) -> FlightHeader:
     fields = _read_fields(source)
     clock = _tick_clock(fields)
@@ -178,7 +179,8 @@ def read_header(source: ByteSource) -> FlightHeader:
         process_start=bounded(fields["process_start"]),
         pid_namespace=bounded(fields["pid_namespace"]),
         boot_id=_boot_id_text(fields["boot_id"]),
-        state=ProcessState.ENDED if fields["state"] == ProcessState.ENDED else ProcessState.RUNNING,
+        state=ProcessState.ENDED if fields["state"] in _ENDED else ProcessState.RUNNING,
+        by_exit=fields["state"] == ProcessState.EXITED,
         started_ns=bounded(fields["started_ns"]),
         ended_ns=bounded(fields["ended_ns"]) or None,
         clock=Clock(monotonic_ns=clock.anchor_ns, wall_ns=min(max(fields["anchor_wall_ns"], 0), LARGEST)),

@@ -21,7 +21,7 @@ _CIRCLE_LIMIT: Final = 64
 
 @lru_cache(maxsize=64)
 def _raw_frames(count: int) -> Struct:
-    """So many frames, as they lie one after the other."""
+    """Reads `count` frames that lie one after the other."""
     return Struct(f"{layout.FRAME.size}s" * count)
 
 
@@ -109,7 +109,7 @@ class SlotHeap:
             return tuple([known[raw] for raw in whole])
 
     def _read_frame(self, raw: bytes) -> bool:
-        """Whether it could be read; it is known then."""
+        """Whether the frame could be read; then it is in `_frames`."""
         code_at, line, end_line, column, end_column = layout.FRAME.struct.unpack(raw)
         code = self._code(code_at)
         if code is None:

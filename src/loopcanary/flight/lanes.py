@@ -39,7 +39,6 @@ class EndedStall:
 
 
 def text_of(padded: bytes) -> str:
-    """Text of a NUL-padded field."""
     return padded.partition(b"\0")[0].decode("utf-8", "replace")
 
 

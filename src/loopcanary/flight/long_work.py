@@ -28,7 +28,7 @@ class LaneHistory:
 
     work: tuple[LongWork, ...] = ()
     from_ns: int | None = None
-    """Since when it is recorded; None: it is not."""
+    """When the record begins; None: there is no record."""
     last: ShortWork | None = None
     """Between the last long work and the stall; None: not known."""
 
@@ -40,7 +40,7 @@ class Subject:
     lane_generation: int
     kind: WorkKind
     epoch: int
-    """Of the callback; of a turn its turn_epoch."""
+    """Epoch of the callback; for a turn its turn_epoch."""
     begin_ns: int
 
 
@@ -121,7 +121,7 @@ def _entry(fields: dict[str, Any]) -> _Entry:
 
 
 def _earlier(entries: list[_Entry], lane: dict[str, Any], clock: TickClock, stall: Subject) -> LaneHistory:
-    own = next((one for one in entries if _is_of(one, stall)), None)
+    own = _own(entries, lane, clock, stall)
     begin = own.before if own is not None else _sums_now(lane, stall)
     if begin is None:
         over = [one for one in entries if clock.instant_ns(one.end) <= stall.begin_ns]
@@ -211,6 +211,19 @@ class _Telling:
         )
 
 
+def _own(entries: list[_Entry], lane: dict[str, Any], clock: TickClock, stall: Subject) -> _Entry | None:
+    """The stall's own record; None: it goes on. A turn has several records where stalled callbacks divide it:
+    the one that began when the stall did counts."""
+    alike: list[tuple[_TickSums, _Entry | None]] = [
+        (one.before, one) for one in entries if _is_of(one, stall)
+    ]
+    running = _sums_now(lane, stall)
+    if running is not None:
+        alike.append((running, None))
+    nearest = min(alike, key=lambda one: abs(clock.instant_ns(one[0].at) - stall.begin_ns), default=None)
+    return None if nearest is None else nearest[1]
+
+
 def _is_of(entry: _Entry, stall: Subject) -> bool:
     return entry.kind is stall.kind and entry.epoch == stall.epoch
 
@@ -220,7 +233,9 @@ def _sums_now(lane: dict[str, Any], stall: Subject) -> _TickSums | None:
     if stall.kind is WorkKind.TURN:
         if lane["turn_epoch"] != stall.epoch:
             return None
-        return _TickSums(lane["turn_begin"], lane["turns"], lane["callbacks"], lane["busy_ticks"])
+        begin = lane["turn_rest"] or lane["turn_begin"]
+        busy = lane["busy_ticks"] + max(0, begin - lane["turn_begin"])
+        return _TickSums(begin, lane["turns"], lane["callbacks"], busy)
     if lane["epoch"] != stall.epoch:
         return None
     busy = lane["busy_ticks"] + max(0, lane["begin"] - lane["turn_begin"])

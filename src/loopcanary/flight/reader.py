@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import struct
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -10,14 +13,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from loopcanary.flight import format as layout
-from loopcanary.flight.errors import FlightError
-from loopcanary.flight.facts import read_counters, read_facts
-from loopcanary.flight.format import LaneState, SectionKind, TakenBy
-from loopcanary.flight.gc_ring import overlapping, read_collections
+from loopcanary.flight.format import LaneState, SectionKind
 from loopcanary.flight.header import (
+    LARGEST,
     FlightHeader,
     Section,
     TickClock,
+    bounded,
     check_identity,
     read_header,
     read_sections,
@@ -32,13 +34,15 @@ from loopcanary.flight.lanes import (
     text_of,
 )
 from loopcanary.flight.long_work import Subject, read_earlier
+from loopcanary.flight.rings import overlapping, read_collections
 from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
-from loopcanary.flight.source import BufferSource, ByteSource, FileSource, open_source
-from loopcanary.flight.stalls import LaneView, is_about, record_evidence, settle, slot_evidence
+from loopcanary.flight.source import BufferSource, ByteSource, FileSource, FlightError, open_source
+from loopcanary.flight.stalls import LaneView, of_slot, record_evidence, settle, slot_evidence
 from loopcanary.model import Collection, LaneTotals, StallEvidence, StallScope, WorkKind
 
 if TYPE_CHECKING:
     from loopcanary.flight.glance import Glances
+
 
 _EARLIER_OF_MAX: Final = 64
 """Of so many stalls without a slot it is read what was before them."""
@@ -138,21 +142,29 @@ class FlightFile:
         return Glances(self._source, self._sections)
 
     def slot_evidence(
-        self, index: int, *, include_open: bool = False, drained: bool = False, faults: bool = False
+        self,
+        index: int,
+        *,
+        include_open: bool = False,
+        drained: bool = False,
+        faults: bool = False,
+        hangs: bool = False,
     ) -> StallEvidence | None:
         """The stall in a slot.
 
         None where the slot is free, where its work was no stall (yet), and where the slot changed at
         every look. `include_open`: also work that is watched but still below its threshold. `drained`: also
-        a stall that was taken from the slot, while no other has come into it. `faults`: also what a thread
-        did that was in no turn when it caused a fault.
+        a stall that was taken from the slot, as long as no other stall uses the slot. `faults`: also the
+        record of a thread that was in no turn when it caused a fault. `hangs`: also a program that does not
+        start or end.
         """
         section = self._section_of(SectionKind.SLOTS, index)
         slot = copy_slot(self._source, section, index, drained=drained, taken=self._taken(index))
         if slot is None:
             return None
         # The lane is looked at after the slot: a thread that has moved on by then has left its record.
-        extent = settle(slot, self._lane_of(slot), include_open=include_open, faults=faults)
+        lane = self._lane_of(slot)
+        extent = settle(slot, lane, include_open=include_open, faults=faults, hangs=hangs)
         if extent is None:
             return None
         evidence = slot_evidence(slot, extent)
@@ -179,7 +191,7 @@ class FlightFile:
         )
 
     def stalls(
-        self, without: AbstractSet[int] = frozenset(), *, faults: bool = False
+        self, without: AbstractSet[int] = frozenset(), *, faults: bool = False, hangs: bool = False
     ) -> list[tuple[int, StallEvidence]]:
         """(slot, stall) of every slot that holds a stall. One that has just moved to another slot is in both,
         as in a copy of the file from before and after that: then only the later is given.
@@ -188,6 +200,7 @@ class FlightFile:
             without: Serials of stalls that are left out before their slots are decoded, 4 ms each.
             faults: Whether also threads that caused a fault in no turn; the header says whether one ended the
                 process.
+            hangs: Whether also a program that does not start or end.
         """
         slots = self._sections[SectionKind.SLOTS]
         found: dict[int, tuple[int, StallEvidence]] = {}
@@ -200,7 +213,7 @@ class FlightFile:
             ]
             empty = []
             for index in wanted:
-                evidence = self.slot_evidence(index, faults=faults)
+                evidence = self.slot_evidence(index, faults=faults, hangs=hangs)
                 if evidence is None:
                     empty.append(index)
                     continue
@@ -218,10 +231,12 @@ class FlightFile:
         recorded = list(self._recorded())
         slots = self._sections[SectionKind.SLOTS]
         slotted = [read_slot_facts(self._source, slots, index) for index in range(slots.count)]
+        records = [record for record, seen, _ in recorded if record.sequence > seen]
+        about = {id(record) for facts in slotted for record in of_slot(facts, records)}
         header, collections = self.header, self.collections()
         found = []
         for record, seen, evidence in recorded:
-            if record.sequence > seen and not any(is_about(facts, record) for facts in slotted):
+            if record.sequence > seen and id(record) not in about:
                 overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
                 came = header.came_in(record.begin_ns, record.end_ns)
                 found.append((record, replace(evidence, collections=overlap, killed_by=came)))
@@ -263,7 +278,7 @@ class FlightFile:
         return LaneView(
             epoch=lane["epoch"],
             turn_epoch=lane["turn_epoch"],
-            turn_judged=bool(lane["turn_stalled"]),
+            rest_ns=clock.instant_ns(lane["turn_rest"]) if lane["turn_rest"] else None,
             allowance_ns=lane_allowance_ns(lane, clock),
             ended_seen=lane["ended_seen"],
             ended=ended,
@@ -272,7 +287,7 @@ class FlightFile:
     def _with_earlier(
         self, evidence: StallEvidence, lane: int, generation: int, epoch: int, turn_epoch: int
     ) -> StallEvidence:
-        """With what the lane did before the stall."""
+        """The evidence, with what the lane did before the stall."""
         is_turn = evidence.scope is StallScope.TURN
         stall = Subject(
             lane_generation=generation,
@@ -294,9 +309,9 @@ class FlightFile:
         }
 
     def _taken(self, index: int) -> int:
-        """Serial of the slot's last stall that a keeper has stored; 0 where the process has its own drain."""
+        """Serial of the slot's last stall that a keeper has stored; 0: none has."""
         section = self._sections[SectionKind.KEEPER]
-        if not section.count or index >= layout.SLOT_COUNT or self.header.taken_by is TakenBy.DRAIN:
+        if not section.count or index >= layout.SLOT_COUNT:
             return 0
         at = section.offset + layout.KEEPER.offsets["taken"] + 8 * index
         return int.from_bytes(self._source.read(at, 8), "little")
@@ -314,14 +329,16 @@ class FlightFile:
 
 
 def open_own(path: str | os.PathLike[str], descriptor: Callable[[], int]) -> FlightFile:
-    """This process's own file; by a descriptor that is closed with it, where the path leads there no more:
-    after a change of the user or of the root. FlightError, as `FlightFile.open`; OSError."""
+    """This process's own file; by a descriptor that a forked child does not keep, and that leads there also
+    after a change of the user or of the root. By its path, where the program has closed that.
+    FlightError, as `FlightFile.open`."""
     try:
+        source = FileSource(path, descriptor())
+    except OSError:
         return FlightFile.open(path)
-    except FlightError:
-        file = FlightFile.__new__(FlightFile)
-        file._source, file._sections = _start(FileSource(path, descriptor()))  # noqa: SLF001 - another constructor
-        return file
+    file = FlightFile.__new__(FlightFile)
+    file._source, file._sections = _start(source)  # noqa: SLF001 - another constructor
+    return file
 
 
 def _start(source: ByteSource) -> tuple[ByteSource, dict[SectionKind, Section]]:
@@ -331,3 +348,61 @@ def _start(source: ByteSource) -> tuple[ByteSource, dict[SectionKind, Section]]:
     except FlightError:
         source.close()
         raise
+
+
+_TRIES: Final = 4
+_DEPTH: Final = 8
+
+
+def read_facts(source: ByteSource, section: Section) -> dict[str, Any]:
+    """The session's facts; {} where there are none yet, or none that can be read.
+
+    Numbers beyond 64 bits, nesting beyond a few levels and halves of surrogate pairs do not come through:
+    others store these facts.
+    """
+    if not section.count:
+        return {}
+    for _ in range(_TRIES):
+        used = _used(source, section)
+        data = source.read(section.offset, min(used, section.stride * section.count))
+        if _used(source, section) == used:
+            return _parse(data)
+    return {}
+
+
+def read_counters(source: ByteSource, section: Section) -> dict[str, int]:
+    """All counters by their C names; 0 for those that the file has no room for."""
+    count = min(section.count, len(layout.COUNTERS))
+    values = struct.unpack(f"<{count}Q", source.read(section.offset, 8 * count)) if count else ()
+    counters = dict.fromkeys(layout.COUNTERS, 0)
+    counters.update((name, bounded(value)) for name, value in zip(layout.COUNTERS, values, strict=False))
+    return counters
+
+
+def _used(source: ByteSource, section: Section) -> int:
+    return int.from_bytes(source.read(section.used_at, 8), "little")
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    try:
+        facts = _clean(json.loads(data.decode("utf-8", "replace")), _DEPTH)
+    except (ValueError, RecursionError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if isinstance(value, dict | list) and depth == 0:
+        return None
+    match value:
+        case dict():
+            return {_clean(key, 0): _clean(item, depth - 1) for key, item in value.items()}
+        case list():
+            return [_clean(item, depth - 1) for item in value]
+        case str():
+            value = value.encode("utf-8", "replace").decode("utf-8")
+        case float():
+            value = value if math.isfinite(value) else None
+        case int() if not isinstance(value, bool):
+            value = max(-LARGEST, min(value, LARGEST))
+    return value

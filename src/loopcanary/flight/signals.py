@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,13 +18,15 @@ SIGNALS_KEPT: Final = 8
 COMMAND_BYTES: Final = 120
 SIGNAL_ENTRY = Layout(
     "lc_signal_entry",
-    f"Q sequence number code pid uid at_ns ends tid\n{COMMAND_BYTES}s command\nQ stack_over",
+    f"Q sequence number code pid uid at_ns ends tid\n{COMMAND_BYTES}s command\nQ stack",
 )
 SIGNALS = Layout("lc_signals", f"Q seen named\n48s reserved\n{SIGNALS_KEPT * SIGNAL_ENTRY.size}s kept")
 """As in native/core/flight/signal_format.h; test_format_agreement.py compares them."""
 
 _SENT: Final = frozenset(code % (1 << 64) for code in (0, -1, -6))
 """Codes of those that a process has sent: SI_USER, SI_QUEUE, SI_TKILL of sigaction(2)."""
+_STACK_OVER: Final = 1
+_STACK_ALTERNATE: Final = 2
 _NUMBERS: Final = range(1, 65)
 _FAULTS: Final = frozenset((4, 7, 8, 11))
 """Linux's SIGILL, SIGBUS, SIGFPE, SIGSEGV."""
@@ -36,31 +39,38 @@ class NotedSignal:
 
     name: str
     at_ns: int
-    """Monotonic."""
+    """When it came, monotonic."""
     ends: bool
     """The program had no handler for it."""
     pid: int | None
     """Of its sender; 0: in no namespace that the process sees. None: no process has sent it."""
     uid: int | None
     command: str | None
-    """Of the sender, if it lived still."""
+    """Command of the sender, if that still lived."""
     fault_of: int | None = None
-    """The thread that has caused it; None: it is no fault."""
+    """The thread that has caused it; None: it is not a fault."""
     is_stack_over: bool = False
-    """It came where that thread's stack ends."""
+    """The fault came where that thread's stack ends."""
+    is_in_handler: bool = False
+    """The fault came in a handler on an alternate stack."""
 
 
 def read_signals(source: ByteSource) -> tuple[NotedSignal, ...]:
-    """The latest, oldest first."""
-    if not any(source.read(SIGNALS_OFFSET, SIGNALS.width("seen"))):
+    """The latest signals, oldest first."""
+    seen, named = struct.unpack("<QQ", source.read(SIGNALS_OFFSET, SIGNALS.offsets["reserved"]))
+    if not seen:
         return ()  # as in most files, whose headers are read all the time
     data = source.read(SIGNALS_OFFSET + SIGNALS.offsets["kept"], SIGNALS.width("kept"))
     entries = [SIGNAL_ENTRY.read(data, index * SIGNAL_ENTRY.size) for index in range(SIGNALS_KEPT)]
     entries.sort(key=lambda entry: entry["sequence"])
-    return tuple(_noted(entry) for entry in entries if entry["sequence"] and entry["number"] in _NUMBERS)
+    return tuple(
+        _noted(entry, is_named=entry["sequence"] <= named)
+        for entry in entries
+        if entry["sequence"] and entry["number"] in _NUMBERS
+    )
 
 
-def _noted(entry: dict[str, Any]) -> NotedSignal:
+def _noted(entry: dict[str, Any], *, is_named: bool) -> NotedSignal:
     is_sent = entry["code"] in _SENT
     is_fault = not is_sent and entry["number"] in _FAULTS and entry["code"] <= _LARGEST
     return NotedSignal(
@@ -69,9 +79,10 @@ def _noted(entry: dict[str, Any]) -> NotedSignal:
         ends=bool(entry["ends"]),
         pid=min(entry["pid"], _LARGEST) if is_sent else None,
         uid=min(entry["uid"], _LARGEST) if is_sent else None,
-        command=entry["command"].partition(b"\0")[0].decode("utf-8", "replace") or None,
+        command=(is_named and entry["command"].partition(b"\0")[0].decode("utf-8", "replace")) or None,
         fault_of=min(entry["tid"], _LARGEST) if is_fault else None,
-        is_stack_over=is_fault and entry["stack_over"] == 1,
+        is_stack_over=is_fault and bool(entry["stack"] & _STACK_OVER),
+        is_in_handler=is_fault and bool(entry["stack"] & _STACK_ALTERNATE),
     )
 
 
@@ -108,8 +119,11 @@ def fault_of(signals: Sequence[NotedSignal], tid: int, since_ns: int) -> Fault |
 
 
 def _fault_behind(last: NotedSignal, came: Sequence[NotedSignal]) -> NotedSignal | None:
-    """The last one of the signal that ended the process: a crash reporter sends it once more."""
+    """The last one of the signal that ended the process: a crash reporter sends it once more, or faults
+    itself over what it reads (faulthandler reads frames that other threads change)."""
     faults = [one for one in came if one.fault_of is not None and one.name == last.name]
+    while len(faults) > 1 and faults[-1].is_in_handler and faults[-2].fault_of == faults[-1].fault_of:
+        faults.pop()
     return faults[-1] if faults else None
 
 

@@ -9,24 +9,34 @@ from functools import lru_cache
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
-from loopcanary.flight.format import Gil, SlotState
+from loopcanary.flight.format import Gil, LockKind, SlotState
 from loopcanary.flight.header import Section, bounded
 from loopcanary.flight.heap import SlotHeap
-from loopcanary.flight.hosts import host_reading
 from loopcanary.flight.lanes import text_of
 from loopcanary.flight.source import ByteSource
-from loopcanary.flight.waits import lock_view, target_of
 from loopcanary.model import (
     CallbackNames,
     Contributor,
     GilState,
     HostReading,
     KernelView,
+    LockProof,
+    LockView,
     Sample,
     Scheduler,
+    Target,
+    TargetKind,
     ThreadReading,
     ThreadStack,
     ThreadWait,
+)
+from loopcanary.model.waiting import (
+    FUTURE,
+    IMPORT_LOCK,
+    SHARED_LOCK,
+    SHARED_RLOCK,
+    SHARED_SEMAPHORE,
+    THREAD_END,
 )
 
 _TRIES: Final = 8
@@ -83,7 +93,6 @@ class SlotCopy:
         return None if name is None else CallbackNames(name=name, task=task)
 
     def scene(self) -> str | None:
-        """Name of the scene, None without one."""
         return self.heap.text(self.facts["scene"])
 
     def dropped(self) -> tuple[tuple[str, int], ...]:
@@ -284,3 +293,69 @@ def copy_slot(
 def _letter(code: int) -> str:
     letter = chr(code)
     return letter if letter.isascii() and letter.isalpha() else ""
+
+
+_BITS: Final = {
+    "process_cpu_ns": layout.HOST_PROCESS_CPU,
+    "process_major_faults": layout.HOST_MAJOR_FAULTS,
+    "system_busy_ns": layout.HOST_SYSTEM,
+    "system_total_ns": layout.HOST_SYSTEM,
+    "system_stolen_ns": layout.HOST_SYSTEM,
+    "throttled_ns": layout.HOST_THROTTLED,
+    "throttled_periods": layout.HOST_THROTTLED,
+    "pressure_cpu_ns": layout.HOST_PRESSURE_CPU,
+    "pressure_io_ns": layout.HOST_PRESSURE_IO,
+    "pressure_memory_ns": layout.HOST_PRESSURE_MEMORY,
+    "memory_available_bytes": layout.HOST_AVAILABLE,
+    "memory_used_bytes": layout.HOST_USED,
+}
+
+
+def host_reading(fields: dict[str, Any]) -> HostReading:
+    """One entry of a slot's hosts; what the kernel did not give is None."""
+    told = fields["told"]
+    known = {name: bounded(fields[name]) for name, bit in _BITS.items() if told & bit}
+    if told & layout.HOST_PRIORITY:
+        known |= {name: fields[name] for name in ("nice", "policy", "cores")}
+    return HostReading(at_ns=bounded(fields["at_ns"]), **known)
+
+
+_TARGETS: Final = {
+    layout.TargetCode.FILE: TargetKind.FILE,
+    layout.TargetCode.SOCKET: TargetKind.SOCKET,
+    layout.TargetCode.PIPE: TargetKind.PIPE,
+    layout.TargetCode.TERMINAL: TargetKind.TERMINAL,
+    layout.TargetCode.CHILD: TargetKind.CHILD,
+    layout.TargetCode.OTHER: TargetKind.OTHER,
+}
+_LOCKS: Final = {
+    LockKind.PLAIN: "lock",
+    LockKind.RECURSIVE: "RLock",
+    LockKind.MODULE: IMPORT_LOCK,
+    LockKind.THREAD: THREAD_END,
+    LockKind.FUTURE: FUTURE,
+    LockKind.SHARED: SHARED_LOCK,
+    LockKind.SHARED_RECURSIVE: SHARED_RLOCK,
+    LockKind.SHARED_SEMAPHORE: SHARED_SEMAPHORE,
+}
+_PROOFS: Final = {layout.ProofCode.OWNER: LockProof.OWNER, layout.ProofCode.WITH: LockProof.WITH}
+
+
+# Each sample of a wait says the same: what is equal is one object.
+@lru_cache(maxsize=64)
+def target_of(kind: int, name: str | None, pid: int) -> Target | None:
+    """What the system call worked on; None for none, and for a kind that has no name here."""
+    known = _TARGETS.get(kind)  # type: ignore[call-overload]
+    return None if known is None else Target(kind=known, name=name or "", pid=pid or None)
+
+
+@lru_cache(maxsize=64)
+def lock_view(kind: int, proof: int, module: str | None, frame: int) -> LockView | None:
+    """The lock that was waited for. `module`: whose import lock it is, where it is one. `frame`: as in
+    `lc_sample_entry`."""
+    known = _LOCKS.get(kind)  # type: ignore[call-overload]
+    if known is None:
+        return None
+    if kind == LockKind.MODULE and module:
+        known = f"{known} of {module}"
+    return LockView(kind=known, proof=_PROOFS.get(proof, LockProof.NONE), taken_at=frame or None)  # type: ignore[call-overload]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from loopcanary.flight.errors import FlightError
 from loopcanary.unpatched import unpatched
 
 MAX_FILE_BYTES: Final = 64 << 20
@@ -109,6 +109,12 @@ class FileSource:
             )
         return data
 
+    def measure(self) -> None:
+        """Finds the `size` of a file that grows."""
+        with self._lock, suppress(OSError):
+            if self._is_ours():
+                self.size = os.fstat(self._fd).st_size
+
     def close(self) -> None:
         """Closes the descriptor; idempotent."""
         if os.getpid() != self._pid:
@@ -191,3 +197,23 @@ def _why_not_trusted(facts: os.stat_result) -> str | None:
     if facts.st_size > MAX_FILE_BYTES:
         return f"has {facts.st_size} bytes, and no flight file has more than {MAX_FILE_BYTES}; it is none"
     return None
+
+
+def printable(text: str) -> str:
+    """The text with everything that a terminal would act on written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+class FlightError(Exception):
+    """A flight file that cannot be read: one line with the place, what is wrong, and the next step.
+
+    `path` is the file, or the name given for a buffer; `what` the rest of the line.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], what: str) -> None:
+        super().__init__(path, what)
+        self.path = os.fspath(path)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"{printable(self.path)}: {printable(self.what)}"

@@ -7,7 +7,7 @@ did not stall; a thread that has not moved on is in it still, or died in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from loopcanary.flight.format import ENDED_COUNT, EndedKind, SlotState
@@ -15,9 +15,11 @@ from loopcanary.flight.header import LARGEST, bounded
 from loopcanary.flight.lanes import EndedStall, text_of
 from loopcanary.flight.slots import SlotCopy
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model import StallEvidence, StallScope
+from loopcanary.model import IssueKind, StallEvidence, StallScope
 
 _UNSLOTTED_SERIAL: Final = 1 << 56
+HANGS: Final = {EndedKind.BOOT: IssueKind.BOOT_HANG, EndedKind.EXIT: IssueKind.EXIT_HANG}
+"""Slots that are about a program that does not start or end."""
 _FIRST_TURN: Final = 1
 """A lane counts its turns by their begins and ends, from 0."""
 
@@ -28,19 +30,19 @@ class LaneView:
 
     epoch: int
     turn_epoch: int
-    turn_judged: bool
-    """A callback of the running turn has its own record, so the turn itself is no stall any more."""
+    rest_ns: int | None
+    """When the running turn's last stalled or granted callback ended; None: it had none."""
     allowance_ns: int
     """What `expect` grants to the callback of `epoch`."""
     ended_seen: int
     """Number of the last record that the watchdog has dealt with."""
     ended: Sequence[EndedStall]
-    """Oldest first."""
+    """Records of stalls that ended, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """What was too long, from when to when. `record`: what its own thread wrote at the end."""
+    """The work that was too long, with its begin and end. `record`: what its own thread wrote at the end."""
 
     scope: StallScope
     begin_ns: int
@@ -49,16 +51,18 @@ class Extent:
 
 
 def settle(
-    slot: SlotCopy, lane: LaneView | None, *, include_open: bool, faults: bool = False
+    slot: SlotCopy, lane: LaneView | None, *, include_open: bool, faults: bool = False, hangs: bool = False
 ) -> Extent | None:
-    """What the slot's stall was; None where it was none. `lane` is None once it has another owner.
-    `faults`: a fault in no turn is something, too."""
+    """The work of the slot's stall; None if it was not a stall. `lane` is None once it has another owner.
+    `faults`, `hangs`: a fault in no turn is something, too, and
+    so is a program that does not start or end."""
     extent = _as_slot_says(slot)
     if extent.scope is StallScope.THREAD:
-        return extent if faults and extent.end_ns is None else None
+        is_wanted = hangs if slot.facts["kind"] in HANGS else faults and extent.end_ns is None
+        return extent if is_wanted else None
     if slot.state == SlotState.ENDED or extent.end_ns is not None:
         return extent if extent.end_ns is not None else _ended_unseen(slot, extent)
-    record = _find_record(slot, extent, lane.ended) if lane is not None else None
+    record = _find_record(slot, extent, lane) if lane is not None else None
     if record is not None and lane is not None:
         if record.sequence <= lane.ended_seen:
             # It is in another slot: the watchdog looked once more before the thread had moved on.
@@ -69,7 +73,7 @@ def settle(
     running = _still_running(slot, extent, lane)
     if running is None:
         return None
-    if slot.state == SlotState.STALL and running.scope == extent.scope:
+    if slot.state == SlotState.STALL and running == extent:
         return running
     return running if include_open or _too_long(slot, running, lane) else None
 
@@ -81,7 +85,7 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
     epoch = None if turn else (record.epoch if record else facts["epoch"])
     since, until = (extent.begin_ns, extent.end_ns or LARGEST) if turn else (0, LARGEST)
     samples = slot.samples(since, until, epoch)
-    # Of a callback, the tally of its turn is no evidence.
+    # Of a callback, the tally of its turn is not evidence.
     contributors, without_name = slot.contributors() if turn else ((), 0)
     waiters, waiter_count = slot.waiters()
     seen = [bounded(facts["last_look_ns"]), extent.begin_ns, *(s.at_ns for s in samples[-1:])]
@@ -117,6 +121,7 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
         waiter_count=waiter_count,
         circle=slot.circle(),
         thread_names=slot.thread_names(),
+        hang=HANGS.get(facts["kind"]),
     )
 
 
@@ -145,13 +150,16 @@ def record_evidence(record: EndedStall, lane: dict[str, Any], threshold_ns: int)
     )
 
 
-def is_about(facts: dict[str, Any], record: EndedStall) -> bool:
-    """Whether a slot, even one that was drained and freed, holds the stall of this record."""
-    if facts["lane"] != record.lane or facts["lane_generation"] != record.lane_generation:
-        return False
-    if facts["kind"] == EndedKind.TURN or record.scope is StallScope.TURN:
-        return bool(record.turn_epoch) and facts["turn_epoch"] == record.turn_epoch
-    return bool(facts["epoch"] == record.epoch)
+def of_slot(facts: Mapping[str, Any], records: Sequence[EndedStall]) -> Sequence[EndedStall]:
+    """The records, of any lane, whose stall a slot holds, even one that was drained and freed. One that has
+    not ended holds at most one of them."""
+    found = [
+        one
+        for one in records
+        if (facts["lane"], facts["lane_generation"]) == (one.lane, one.lane_generation)
+        and _is_of_work(facts, one, facts["begin_ns"] or facts["turn_begin_ns"])
+    ]
+    return found if facts["end_ns"] else found and [_nearest(facts, found)]
 
 
 def _as_slot_says(slot: SlotCopy) -> Extent:
@@ -161,32 +169,62 @@ def _as_slot_says(slot: SlotCopy) -> Extent:
     begin_ns = facts["begin_ns"] or facts["turn_begin_ns"]
     end_ns = facts["end_ns"]
     return Extent(
-        scope=StallScope.THREAD if facts["kind"] == EndedKind.FAULT else scope,
+        scope=StallScope.THREAD if facts["kind"] in (EndedKind.FAULT, *HANGS) else scope,
         begin_ns=bounded(begin_ns),
         end_ns=bounded(max(begin_ns, end_ns)) if end_ns else None,
     )
 
 
 def _ended_unseen(slot: SlotCopy, extent: Extent) -> Extent:
-    """It is over, and nothing says when: it lasted at least to the last look."""
+    """The extent of a stall that is over, and of which nothing says when: it lasted at least to the last
+    look."""
     end_ns = max(extent.begin_ns, bounded(slot.facts["last_look_ns"]))
     return Extent(scope=extent.scope, begin_ns=extent.begin_ns, end_ns=end_ns)
 
 
-def _find_record(slot: SlotCopy, extent: Extent, ended: Sequence[EndedStall]) -> EndedStall | None:
-    """The record of the slot's callback, or else of the turn that the slot is about.
+def _find_record(slot: SlotCopy, extent: Extent, lane: LaneView) -> EndedStall | None:
+    """The record of the slot's callback, or else that of the part of its turn with most of the slot's time.
 
-    A turn is judged once: as its callback that stalled, if one did. So a slot that was opened for a
-    callback can be settled by its turn's record, and the other way round.
+    Which of a turn's work is too long shows at its end. So a slot that was opened for a callback can be
+    settled by its turn's record, and the other way round. What the watchdog has dealt with has another slot.
     """
-    epoch, turn_epoch = slot.facts["epoch"], slot.facts["turn_epoch"]
-    turn_records = [r for r in ended if turn_epoch and r.turn_epoch == turn_epoch]
-    if extent.scope is StallScope.TURN:
-        return turn_records[0] if turn_records else None
-    for record in ended:
-        if record.scope is StallScope.CALLBACK and record.epoch == epoch:
+    for record in lane.ended:
+        if extent.scope is StallScope.CALLBACK and _is_callback(slot.facts, record):
             return record
-    return next((record for record in turn_records if record.scope is StallScope.TURN), None)
+    found = [
+        one
+        for one in lane.ended
+        if one.sequence > lane.ended_seen and _is_of_work(slot.facts, one, extent.begin_ns)
+    ]
+    return _nearest(slot.facts, found) if found else None
+
+
+_JITTER_NS: Final = 100_000
+"""Instants that were made of ticks at different times differ by less."""
+
+
+def _is_callback(facts: Mapping[str, Any], record: EndedStall) -> bool:
+    return record.scope is StallScope.CALLBACK and bool(facts["epoch"] == record.epoch)
+
+
+def _is_of_work(facts: Mapping[str, Any], record: EndedStall, begin_ns: int) -> bool:
+    """Whether it is of the slot's callback, or of a part of its turn that the slot was about. Such parts, and
+    callbacks that were judged alone, follow one another."""
+    if facts["kind"] == EndedKind.CALLBACK and record.scope is StallScope.CALLBACK:
+        return _is_callback(facts, record)
+    if not record.turn_epoch or facts["turn_epoch"] != record.turn_epoch:
+        return False
+    return _common_ns(facts, record, begin_ns) > _JITTER_NS
+
+
+def _nearest(facts: Mapping[str, Any], records: Sequence[EndedStall]) -> EndedStall:
+    begin_ns = facts["begin_ns"] or facts["turn_begin_ns"]
+    return max(records, key=lambda one: _common_ns(facts, one, begin_ns))
+
+
+def _common_ns(facts: Mapping[str, Any], record: EndedStall, begin_ns: int) -> int:
+    end_ns = facts["end_ns"] or facts["last_look_ns"]
+    return int(min(end_ns, record.end_ns) - max(begin_ns, record.begin_ns))
 
 
 def _records_lost(lane: LaneView, extent: Extent) -> bool:
@@ -199,9 +237,9 @@ def _still_running(slot: SlotCopy, extent: Extent, lane: LaneView) -> Extent | N
     facts = slot.facts
     if extent.scope is StallScope.CALLBACK and lane.epoch == facts["epoch"]:
         return extent
-    if lane.turn_judged or not facts["turn_epoch"] or lane.turn_epoch != facts["turn_epoch"]:
+    if not facts["turn_epoch"] or lane.turn_epoch != facts["turn_epoch"]:
         return None
-    begin_ns = bounded(facts["turn_begin_ns"]) or extent.begin_ns
+    begin_ns = lane.rest_ns or bounded(facts["turn_begin_ns"]) or extent.begin_ns
     return Extent(scope=StallScope.TURN, begin_ns=begin_ns, end_ns=None)
 
 

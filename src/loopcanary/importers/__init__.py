@@ -1,1 +1,1 @@
-"""Reads what other monitors write: one file a format, as registered in `loopcanary.importers`."""
+"""Reads what other monitors write: one file a format, each with a `protocols.imports.TextImporter`."""

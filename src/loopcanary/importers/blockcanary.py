@@ -54,7 +54,7 @@ _CPU = re.compile(
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _UNSAID = frozenset({"", "unknown", "null"})
 _STACKS_MAX = 100
-"""As many as the original keeps."""
+"""The original keeps so many."""
 _FRAMES_MAX = 1_000
 
 
@@ -67,16 +67,16 @@ class _What(Enum):
 
 
 class _LogLine(NamedTuple):
-    """What a line is that is no frame."""
+    """A line that is not a frame."""
 
     what: _What
     text: str
     key: str = ""
-    """Of a field, as of 1.3; `text` is its value then."""
+    """The key of a field, as of 1.3, whose value is `text`."""
 
 
 def _read_line(text: str) -> _LogLine | CodePlace | None:
-    """Of a line without spaces around it. None: nothing of this format."""
+    """Reads a line without spaces around it; None: it is not of this format."""
     first = text[:1]
     if first == "*" and _HEAD.fullmatch(text):
         return _LogLine(_What.HEAD, text)
@@ -97,12 +97,8 @@ _known_line = lru_cache(CACHED_MAX)(_read_line)
 """Thousands of logs of one app have the same frames."""
 
 
-def _line_of(text: str) -> _LogLine | CodePlace | None:
-    return _known_line(text) if len(text) <= CACHED_LENGTH_MAX else _read_line(text)
-
-
 class _Record:
-    """What was read of one block so far."""
+    """One block, as far as it was read."""
 
     def __init__(self) -> None:
         self.fields: dict[str, str] = {}
@@ -112,14 +108,12 @@ class _Record:
         self.stacks: list[tuple[str, list[CodePlace]]] = []
         self.key = ""
         self.is_apart = False
-        """A blank line ended the last stack."""
+        """Whether a blank line ended the last stack."""
 
     def begins_anew(self, line: _LogLine) -> bool:
-        """Whether the line is the first of another record."""
         return line.what is _What.HEAD or (line.what is _What.FIELD and line.key in self.fields)
 
     def takes(self, line: _LogLine) -> bool:
-        """Whether the line belongs to the record."""
         if line.what is _What.FIELD:
             self._take_field(line.key, line.text)
         elif line.what is _What.STAMP:
@@ -152,7 +146,6 @@ class _Record:
         self.is_apart = False
 
     def takes_frame(self, place: CodePlace) -> bool:
-        """Whether the frame belongs to the record."""
         if self.key != "stack":
             return False
         if not self.stacks or (self.is_apart and self.stacks[-1][1]):
@@ -165,19 +158,16 @@ class _Record:
 
 
 class BlockCanaryImporter:
-    """See protocols.imports.TextImporter."""
-
     words = "block logs of BlockCanary: files, zips of them, lines of a logcat"
 
     def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:
-        """The blocks of the lines, in their order."""
         record = _Record()
         for number, raw in lines:
             text = raw.strip()
             if not text:
                 record.is_apart = True
                 continue
-            line = _line_of(text)
+            line = _known_line(text) if len(text) <= CACHED_LENGTH_MAX else _read_line(text)
             if isinstance(line, CodePlace):  # most are
                 if record.takes_frame(line):
                     record.numbers.append(number)
@@ -246,7 +236,7 @@ def _device(fields: dict[str, str]) -> Device:
 
 
 def _number(text: str | None) -> int | None:
-    """None: it is no number, or one that no device writes."""
+    """None: not a number, or one that no device writes."""
     return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 

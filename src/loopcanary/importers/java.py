@@ -1,11 +1,13 @@
-"""Frames and times as Java writes them."""
+"""Frames and times as Java writes them, and whose code a frame is."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from loopcanary.model import StackFrame
 from loopcanary.protocols.imports import CodePlace
 
 _FRAME = re.compile(r"\s*(?:at )?([^\s()]{3,600})\(([^()]{0,300})\)\s*")
@@ -17,7 +19,7 @@ _RETRACED = re.compile(
 _LINE_MAX = 10_000_000
 CACHED_MAX = 1 << 14
 CACHED_LENGTH_MAX = 300
-"""Of a line that is remembered: the cache has tens of MiB at most, whatever the lines are."""
+"""Longer lines are not cached, so that the cache has tens of MiB at most."""
 _STAMP = re.compile(r"\s*(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{3})\s*", re.ASCII)
 _S = 1_000_000_000
 _A_DAY_NS = 86_400 * _S
@@ -30,15 +32,14 @@ def _known_place(text: str) -> CodePlace | None:
 
 
 def place_of(text: str) -> CodePlace | None:
-    """As `read_place`; what is read of a short line is remembered: thousands of logs of one app have the same
-    frames."""
+    """As `read_place`, with a cache for short lines: thousands of logs of one app have the same frames."""
     return _known_place(text) if "(" in text and len(text) <= CACHED_LENGTH_MAX else read_place(text)
 
 
 def read_place(text: str) -> CodePlace | None:
-    """`com.foo.Bar.baz(Bar.java:42)`, with `at ` before it or not; also Matrix's `com.foo.Bar:baz(42)`, what
-    R8's retrace writes with types: `com.foo.Bar.void baz(int)(Bar.java:42)`, and Google Play's pages with a
-    space before the file. None: it is no frame."""
+    """Reads `com.foo.Bar.baz(Bar.java:42)`, with or without `at `; Matrix's `com.foo.Bar:baz(42)`; what R8's
+    retrace writes with types: `com.foo.Bar.void baz(int)(Bar.java:42)`; and frames on Google Play's pages,
+    with a space before the file. None: it is not a frame."""
     if "(" not in text:
         return None
     if (found := _FRAME.fullmatch(text) or _SPACED.fullmatch(text)) is not None:
@@ -60,7 +61,7 @@ def read_place(text: str) -> CodePlace | None:
 
 
 def _class_in(names: str) -> str:
-    """Of a class and the package of the type that comes after it: up to the first name with a capital."""
+    """The class of `package.Class.package.of.a.type.`: up to the first name with a capital."""
     parts = names.rstrip(".").split(".")
     at = next((at for at, part in enumerate(parts, 1) if part[:1].isupper()), len(parts))
     return ".".join(parts[:at])
@@ -68,7 +69,7 @@ def _class_in(names: str) -> str:
 
 def wall_ns(text: str, near_wall_ns: int) -> int | None:
     """The time of `MM-dd HH:mm:ss.SSS`, which has no year and no zone: the last one that is not more than a
-    day after `near_wall_ns`, in this machine's zone. None: it is no time."""
+    day after `near_wall_ns`, in this machine's zone. None: it is not a time."""
     found = _STAMP.fullmatch(text)
     if found is None:
         return None
@@ -82,12 +83,11 @@ def wall_ns(text: str, near_wall_ns: int) -> int | None:
 
 
 def is_stamp(text: str) -> bool:
-    """Whether it is `MM-dd HH:mm:ss.SSS`."""
     return _STAMP.fullmatch(text) is not None
 
 
 def local_ns(*moment: int) -> int | None:
-    """Of year, month, day, hour, minute, second in this machine's zone; None: there is no such time."""
+    """Takes year, month, day, hour, minute, second in this machine's zone; None: there is no such time."""
     *minute, second = moment
     minute_ns = _minute_ns(*minute)
     return None if minute_ns is None or second > 59 else minute_ns + second * _S
@@ -95,9 +95,76 @@ def local_ns(*moment: int) -> int | None:
 
 @lru_cache(CACHED_MAX)
 def _minute_ns(*minute: int) -> int | None:
-    """The moments of a log are in few minutes, and a zone takes long to ask."""
+    """A log's moments lie in few minutes, and asking for a zone takes long."""
     try:
         year, month, day, hour, past = minute
         return round(datetime(year, month, day, hour, past).astimezone().timestamp()) * _S
     except (ValueError, OverflowError, OSError):
         return None
+
+
+_TEXT_MAX = 500
+_PROCESSES_MAX = 100
+_PLATFORM = (
+    *("android.", "androidx.", "com.android.", "dalvik.", "libcore.", "java.", "javax.", "jdk.", "sun."),
+    *("kotlin.", "kotlinx.", "org.chromium.", "com.google.android.", "org.json.", "org.xml.", "okhttp3."),
+    *("okio.", "retrofit2.", "rx.", "io.reactivex.", "com.squareup.", "com.bumptech.glide."),
+    *(
+        "com.github.moduth.",
+        "com.tencent.matrix.",
+        "com.github.anrwatchdog.",
+        "org.apache.",
+        "com.google.gson.",
+    ),
+)
+
+
+class JavaOwnership:
+    """Own is what is in the packages of concern; without any, all but Android, Java and common libraries."""
+
+    def __init__(self, concern: Sequence[str] = ()) -> None:
+        self._concern = tuple(package.rstrip(".*") for package in concern)
+        self._known: dict[CodePlace, StackFrame] = {}
+        self._of: dict[str, JavaOwnership] = {}
+
+    def of_process(self, process: str, places: Iterable[CodePlace]) -> JavaOwnership:
+        """Takes the process's name for the package of concern, as the original does, where none is set and
+        one of these places lies in it."""
+        package = process.partition(":")[0]
+        if self._concern or "." not in package or not any(_is_in(place.owner, package) for place in places):
+            return self
+        if package not in self._of:
+            if len(self._of) > _PROCESSES_MAX:
+                self._of.clear()
+            self._of[package] = JavaOwnership((package,))
+        return self._of[package]
+
+    def frame(self, place: CodePlace) -> StackFrame:
+        """The frame as reports show it: the class without its package, which becomes the file's folder."""
+        known = self._known.get(place)
+        if known is None:
+            if len(self._known) > 200_000:
+                self._known.clear()
+            known = self._known[place] = self._made(place)
+        return known
+
+    def _made(self, place: CodePlace) -> StackFrame:
+        package, _, name = place.owner.rpartition(".")
+        file = place.file or name.partition("$")[0]
+        folder = package.replace(".", "/")
+        return StackFrame(
+            function=place.method[:_TEXT_MAX],
+            qualname=".".join(filter(None, (name, place.method)))[:_TEXT_MAX],
+            file="/".join(filter(None, (folder, file)))[:_TEXT_MAX] or "?",
+            line=place.line,
+            in_app=self._is_own(place.owner),
+        )
+
+    def _is_own(self, owner: str) -> bool:
+        if self._concern:
+            return any(_is_in(owner, one) for one in self._concern)
+        return "." in owner and not owner.startswith(_PLATFORM)
+
+
+def _is_in(owner: str, package: str) -> bool:
+    return owner == package or owner.startswith((f"{package}.", f"{package}$"))

@@ -1,5 +1,6 @@
 """Issues of Matrix (Tencent/matrix): as JSON, on one line or many, whole or cut; as `tag[..]type[..];
-key[..];content[..]`; as its sample prints them (`ISSUE TAG`, `ISSUE Content`); the rows of a stack alone."""
+key[..];content[..]`; as its sample prints them (`ISSUE TAG`, `ISSUE Content`); the rows of a stack alone.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +9,62 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loopcanary.importers.cut_json import begin_of
+from loopcanary.importers.matrix_calls import row_of
 from loopcanary.importers.matrix_issue import seen_in
-from loopcanary.importers.matrix_rows import row_of
 from loopcanary.importers.sources import says_nothing
 from loopcanary.protocols.imports import Blocked, Line, Seen, SeenCall
 
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[][{},]', re.DOTALL)
+_HALF = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_TEXT = re.compile(
+    rf'(?:[^"\\]|\\[^u]|{_HALF}\\u[0-9a-fA-F]{{4}}|(?!{_HALF})\\u[0-9a-fA-F]{{4}})*', re.DOTALL
+)
+"""Up to an escape that is not whole; two of them may be one character."""
+_CLOSING = {"{": "}", "[": "]"}
+_DEPTH_MAX = 50
+
+
+def begin_of(text: str) -> Any:
+    """Reads JSON that ends in the middle (a paste that was cut, a log whose process was killed): the value as
+    far as it goes, with the beginning of a cut text and without a cut number. None: it is not cut, or nothing
+    of it can be read. Raises nothing."""
+    still_open: list[str] = []
+    until, left = 0, ""  # how far it is whole, and what is open there
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark == '"':  # without an end
+            rest = _TEXT.match(text, token.end())
+            begun = text[: rest.end()] if rest is not None else text
+            value = _closed(f'{begun}"', "".join(still_open))
+            return _closed(text[:until], left) if value is None else value
+        if mark in _CLOSING:
+            still_open.append(mark)
+        elif mark in ("}", "]") and (not still_open or _CLOSING[still_open.pop()] != mark):
+            return None
+        if len(still_open) > _DEPTH_MAX or (until and not still_open):
+            return None
+        if mark[0] != '"':
+            until, left = token.start() if mark == "," else token.end(), "".join(still_open)
+    return _closed(text[:until], left)
+
+
+def _closed(text: str, still_open: str) -> Any:
+    if not still_open:
+        return None
+    try:
+        return json.loads(text + "".join(_CLOSING[mark] for mark in reversed(still_open)), strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
 _MS = 1_000_000
 _JOINED_MAX = 400
-"""Lines that one issue is spread over."""
+"""Lines of one issue."""
 _ISSUE_MAX = 1 << 20
 _VALUES_MAX = 10_000
 """Issues on one line."""
 _BUDGET = 64 << 20
-"""Characters that are looked at in vain."""
+"""Characters that may be read in vain."""
 _LINE_COST = 50
 _PRINTED_MAX = 2_000
 """Lines of an issue that is printed key by key."""
@@ -30,10 +73,10 @@ _WRAPPED = re.compile(r"tag\[([\w.-]{1,100})\]type\[(\d{1,9}|null)\]", re.ASCII)
 _HEAD = re.compile(r"tag : [\w.-]{1,100}", re.ASCII)
 _FIELD = re.compile(r"\s+([A-Za-z_]{2,40}) : (.*)")
 _LISTED = re.compile(r"\s*([A-Za-z_]{2,40}) :(?: (.*))?")
-"""Of an issue that the sample's page or an app's own listener prints: its first keys are these."""
+"""The first keys of an issue that the sample's page or an app's own listener prints."""
 _FIRST = ("tag", "machine")
 _PROSE = ("sql", "desc", "detail", "advice")
-"""Of SQLiteLint: any lines may follow."""
+"""Keys of SQLiteLint, after which any lines may follow."""
 _HAPPENS = re.compile(r".*maybe happens (?:Jankiness|ANR)!? ?\((\d{1,9}) ?ms\).*", re.ASCII)
 _SCENE = re.compile(r"[|*\s]*Scene: (\S{1,300})\s*")
 _FEWEST_ROWS = 2
@@ -41,8 +84,6 @@ _wrong = (ValueError, RecursionError)
 
 
 class MatrixImporter:
-    """See protocols.imports.TextImporter."""
-
     words = (
         "issues of Matrix (trace, io, SQLiteLint, resource): JSON, text, rows of a stack; names from a "
         "methodMapping beside them"
@@ -55,7 +96,7 @@ class MatrixImporter:
 
 
 class _FormReader:
-    """Goes through lines; each form begins at one that shows it."""
+    """Goes through lines, from one that can begin a form to the next."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -64,7 +105,7 @@ class _FormReader:
         self.at = 0
 
     def finds_begin(self) -> bool:
-        """Whether some form may begin at a line that is left; goes there."""
+        """Goes to the next line that some form may begin with; False: there is none."""
         while self.at < len(self._lines):
             if _may_begin(self._lines[self.at].text):
                 return True
@@ -87,7 +128,7 @@ class _FormReader:
             self.at += 1
 
     def _is_headed(self, text: str) -> bool:
-        """Whether an issue is printed below: `tag : io`, its type and key, `ISSUE Content:`."""
+        """Whether an issue is printed below the line: `tag : io`, its type and key, `ISSUE Content:`."""
         below = self._lines[self.at + 1 : self.at + 4]
         return _HEAD.fullmatch(text) is not None and any(_PRINTED.fullmatch(line.text) for line in below)
 
@@ -116,7 +157,7 @@ class _FormReader:
             yield from self._cut(begin, pieces)
 
     def _is_whole(self, text: str) -> bool:
-        """Whether a line is one issue, though the braces in it are not balanced."""
+        """Whether the line is one issue, though its braces are not balanced."""
         try:
             _, end = self._decoder.raw_decode(text, text.index("{"))
         except _wrong:
@@ -124,7 +165,7 @@ class _FormReader:
         return "{" not in text[end:]
 
     def _decoded(self, pieces: list[str]) -> list[tuple[Any, re.Match[str] | None]]:
-        """The values, each with what is written around it; none: it is no JSON."""
+        """The values, each with the text around it; empty: it is not JSON."""
         for joint in _joints(pieces):
             text, at = joint.join(pieces), 0
             found: list[tuple[Any, re.Match[str] | None]] = []
@@ -140,7 +181,8 @@ class _FormReader:
         return []
 
     def _cut(self, begin: int, pieces: list[str]) -> Iterator[Seen]:
-        """One that ends in the middle: with the text, or before another one or an empty line."""
+        """Reads an issue that ends in the middle: with the text, before another issue or before an empty
+        line."""
         ends = (at for at, piece in enumerate(pieces) if at and _is_over(piece))
         count = next(ends, len(pieces))
         text = _joints(pieces[:count])[0].join(pieces[:count])
@@ -156,7 +198,7 @@ class _FormReader:
         return tuple(line.number for line in self._lines[begin:end])
 
     def _printed(self) -> Iterator[Seen]:
-        """A block of the sample's log: each key on a line, its value may go on below."""
+        """Reads a block of the sample's log: a key on each line, whose value may go on below."""
         content: dict[str, Any] = {}
         key, begin, is_content = "", self.at, False
         while self.at < min(begin + _PRINTED_MAX, len(self._lines)):
@@ -189,7 +231,7 @@ class _FormReader:
         )
 
     def _listed(self) -> Iterator[Seen]:
-        """Keys and values alone, the issue's own before or behind those of its content."""
+        """Reads keys and values alone, the issue's own before or after those of its content."""
         content: dict[str, Any] = {}
         key, begin = "", self.at
         while self.at < min(begin + _PRINTED_MAX, len(self._lines)):
@@ -206,7 +248,7 @@ class _FormReader:
         yield from _of_value(content, self._numbers(begin, self.at))
 
     def _happened(self, cost_ms: int) -> Iterator[Seen]:
-        """What is printed to logcat: up to its rows."""
+        """Reads what Matrix prints to logcat, up to its rows."""
         begin, scene = self.at, None
         self.at += 1
         while self.at < min(begin + 60, len(self._lines)):
@@ -251,14 +293,14 @@ def _with_objects(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joints(pieces: list[str]) -> tuple[str, str]:
-    """What may have been between the lines, the likely first. Lines of one length were cut by what printed
-    them; others ended where a text in them has its ends of lines."""
+    """What may have been between the lines, the likelier first: lines of one length were cut by the printer,
+    others ended where a text in them has its line ends."""
     are_cut = all(len(piece) == len(pieces[0]) for piece in pieces[:-1])
     return ("", "\n") if are_cut else ("\n", "")
 
 
 def _may_begin(text: str) -> bool:
-    """Whether a form may begin with such a line: what few lines have, and each is asked."""
+    """Whether a form may begin with such a line. It is asked of each line, and few pass."""
     return (
         "{" in text
         or " :" in text
@@ -275,7 +317,7 @@ def _is_over(line: str) -> bool:
 
 
 def _of_value(value: Any, numbers: tuple[int, ...], wrapped: re.Match[str] | None = None) -> Iterator[Seen]:
-    """`wrapped`: what is around the content, which has tag and type itself as a rule."""
+    """`wrapped` is the text around the content, which mostly has tag and type itself."""
     if not isinstance(value, dict):
         return
     inner = _with_objects({"content": value.get("content")})["content"]

@@ -20,12 +20,12 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.protocols.imports import Line
 
 FILE_MAX = 64 << 20
-"""Bytes that are read of one file."""
+"""Bytes of one file."""
 ALL_MAX = 1 << 30
-"""Bytes that are read in one import."""
+"""Bytes of one import."""
 FILES_MAX = 200_000
 RATIO_MAX = 500
-"""Unpacked to packed, of members above a MiB."""
+"""Unpacked to packed size, for members above a MiB."""
 LINE_MAX = 1 << 20
 LINES_MAX = 2_000_000
 _MEMBERS_MAX = 50_000
@@ -33,7 +33,7 @@ _END = struct.Struct("<4s4H2LH")
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, NotImplementedError)
 
 _QUOTED = re.compile(r" {0,3}>(?: >)*(?: |$)")
-"""Of an answer by mail or in Markdown; `>>>>>` is Matrix's own."""
+"""The mark of an answer by mail or in Markdown; `>>>>>` is Matrix's own."""
 _MARKUP = re.compile(r"[ >]*(?:`{3,}|~{3,})\s*[\w+-]{0,20}\s*|[ >]*")
 _LOGCAT = re.compile(
     r"[ \t]{0,8}(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,6}:?\s+(?:"
@@ -44,7 +44,7 @@ _LOGCAT = re.compile(
     re.ASCII,
 )
 _FIRST = frozenset("0123456789VDIWEFA")
-"""With one of these a line of a logcat begins: most others are known by it."""
+"""The first characters of a logcat's lines, which tell most other lines apart."""
 
 
 class TooMuchError(Exception):
@@ -81,7 +81,7 @@ class Text:
 
 
 def texts(path: Path, bounds: Bounds) -> Iterator[Text]:
-    """What is at the path, files of a folder in order of their names."""
+    """The text at the path, or those of a folder in order of their names."""
     if path.is_dir():
         for inner in sorted(path.rglob("*")):
             if stat.S_ISREG(inner.lstat().st_mode):
@@ -137,7 +137,7 @@ def _small(file: IO[bytes]) -> IO[bytes]:
 
 
 def text_of(name: str, data: bytes) -> Iterator[Text]:
-    """The text of bytes: UTF-8, or UTF-16 with its mark; nothing of what is no text."""
+    """Decodes UTF-8, or UTF-16 with its mark; yields nothing of binary data."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = data.decode("utf-16", "replace")
     elif b"\0" in data[:4096]:
@@ -149,8 +149,8 @@ def text_of(name: str, data: bytes) -> Iterator[Text]:
 
 
 def streams(lines: Iterable[str]) -> list[list[Line]]:
-    """The lines, without the marks of a quotation; of a logcat those of each process and tag apart, without
-    what it wrote before them. A line without that belongs to the one before."""
+    """Splits a logcat by process and tag, without the prefix that it writes; other texts are one stream.
+    Marks of quotations go; a line without a prefix belongs to the one before."""
     of_it: list[Line] = []
     found = {("", ""): of_it}
     for number, line in enumerate(lines, 1):
@@ -166,11 +166,10 @@ def streams(lines: Iterable[str]) -> list[list[Line]]:
 
 
 def unquoted(line: str) -> str:
-    """The line without the `> ` of a quotation."""
     quoted = _QUOTED.match(line)
     return line if quoted is None else line[quoted.end() :]
 
 
 def says_nothing(line: str) -> bool:
-    """Whether it is empty, or the fence of code in Markdown."""
+    """Whether the line is empty, or a fence of code in Markdown."""
     return _MARKUP.fullmatch(line.strip()) is not None

@@ -10,7 +10,7 @@ from loopcanary.importers.java import local_ns, place_of
 from loopcanary.protocols.imports import Blocked, CodePlace, Device, Line, SeenStack, SeenThread
 
 _ANR_MS = 5_000
-"""After how long without an answer to input the system declares one."""
+"""The system declares an ANR after this time without an answer to input."""
 _MS = 1_000_000
 _BEGIN = re.compile(
     r"-{3,} pid (\d{1,9}) at (\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[+-]\d{4})? -{3,}",
@@ -21,7 +21,7 @@ _THREAD = re.compile(
     r'(?:`{0,3}|[^\W\d]{2,20} \d{1,6} )"(.{0,200})" (?:daemon )?(?:prio=\d{1,3} )?tid=(\d{1,6}) (\w{1,30})'
     r"(?: [^()]{0,120}?(at [^\s()]{3,600} ?\([^()]{0,300}\))| [^()]{0,120}| \([\w ]{1,40}\))?\s*"
 )
-"""With words before and behind it, and perhaps its first frame, where a page was copied by hand."""
+"""A page copied by hand may have words before and after it, and its first frame."""
 _WAITS = re.compile(
     r"\s*- waiting to lock <[^>]{0,60}>(?: \((?:a )?(.{0,200}?)\))?"
     r"(?: held by (?:thread |tid=)(\d{1,6}).{0,80})?\s*"
@@ -36,7 +36,7 @@ _THREADS_MAX = 300
 
 
 class _Seen:
-    """A thread."""
+    """A thread of the dump."""
 
     def __init__(self, name: str, tid: int, state: str) -> None:
         self.name, self.tid, self.state = name, tid, state
@@ -47,7 +47,7 @@ class _Seen:
 
     @property
     def frames(self) -> tuple[CodePlace, ...]:
-        """Of Java; without any, those of native code."""
+        """Java frames; native ones where there are none."""
         return tuple(self._frames or self._native)
 
     def takes(self, text: str) -> bool:
@@ -66,7 +66,7 @@ class _Seen:
 
 
 class _Dump:
-    """A process."""
+    """The threads of one process."""
 
     def __init__(self) -> None:
         self.process = ""
@@ -85,12 +85,9 @@ class _Dump:
 
 
 class TracesImporter:
-    """See protocols.imports.TextImporter."""
-
     words = "traces.txt of an ANR, or what Google Play shows of it: the threads of a process"
 
     def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:  # noqa: ARG002 - dated
-        """The processes of the lines that have a main thread with frames."""
         dump = _Dump()
         for number, text in lines:
             if " pid " in text and (found := _BEGIN.fullmatch(text.strip())):
@@ -125,7 +122,7 @@ def _blocked(dump: _Dump) -> Iterator[Blocked]:
 
 
 def _notes(main: _Seen, threads: dict[int, _Seen]) -> Iterator[str]:
-    """Its state, and the chain of threads that it waits for."""
+    """The main thread's state, and the chain of threads that it waits for."""
     yield f"Thread main was {main.state}."
     at, seen = main, [main]
     while at.waits_for is not None and (holder := threads.get(at.waits_for)) is not None:

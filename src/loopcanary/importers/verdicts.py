@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from loopcanary.importers.ownership import JavaOwnership
-from loopcanary.model import Blocker, Cause, Culprit, Ledger, Severity, Stall, StallScope, StallState
-from loopcanary.model.stall import ANR_NS, HANG_NS, Grade, Surroundings, ThreadView, WeightedStack
+from loopcanary.importers.java import JavaOwnership
+from loopcanary.model import Blocker, Cause, Culprit, Ledger, Stall, StallScope, StallState
+from loopcanary.model.stall import Grade, Surroundings, ThreadView, WeightedStack, culprit_at, severity_of
 from loopcanary.protocols.imports import Blocked, CpuRow
 from loopcanary.words.android import LOOPER
 from loopcanary.words.sentences import say
@@ -50,7 +50,7 @@ def stall_of(
         title=_title(culprit, blocker, share),
         scope=StallScope.CALLBACK,
         state=StallState.ENDED,
-        severity=_severity(duration_ns),
+        severity=severity_of(duration_ns),
         began_wall_ns=began_wall_ns,
         duration_ns=duration_ns,
         threshold_ns=0,
@@ -76,17 +76,11 @@ def stall_of(
     )
 
 
-def _severity(duration_ns: int) -> Severity:
-    if duration_ns >= ANR_NS:
-        return Severity.ANR
-    return Severity.HANG if duration_ns >= HANG_NS else Severity.STALL
-
-
 def _weighed(
     blocked: Blocked, own: JavaOwnership, duration_ns: int, began_ns: int
 ) -> tuple[tuple[WeightedStack, ...], float]:
-    """Different stacks, most time first, and the share of the time that they cover: each is taken to hold
-    from its moment to the next one. Of those without a time each is given as much."""
+    """Different stacks, the longest first, and the share of the time that they cover. Each holds from its
+    moment to the next one's; stacks without a time share it equally."""
     some = [stack for stack in blocked.stacks[:_STACKS_MAX] if stack.frames]
     end_ns = began_ns + duration_ns
     moments = [stack.at_wall_ns for stack in some]
@@ -127,16 +121,8 @@ def culprit_of(stacks: Sequence[WeightedStack]) -> tuple[Culprit | None, Blocker
         for index, frame in enumerate(stack.frames):
             is_it = (frame.file, frame.qualname) == best if best is not None else index == 0
             if is_it:
-                culprit = Culprit(
-                    function=frame.function,
-                    qualname=frame.qualname,
-                    file=frame.file,
-                    line=frame.line,
-                    source=None,
-                    in_app=frame.in_app,
-                )
-                inner = stack.frames[0] if index else None
-                return culprit, None if inner is None else Blocker(call=None, function=inner.qualname)
+                inner = Blocker(call=None, function=stack.frames[0].qualname) if index else None
+                return culprit_at(frame), inner
     return None, None
 
 
@@ -192,8 +178,8 @@ def _evidence(
 
 
 def _of_its_time(blocked: Blocked, began_ns: int, duration_ns: int) -> list[CpuRow]:
-    """The CPU rows that were read in it. The original prints those of hours before as well, and some with
-    thousands of percent."""
+    """The CPU rows of the stall's time. The original also prints those of hours before, some with thousands
+    of percent."""
     return [
         row
         for row in blocked.cpu

@@ -11,7 +11,7 @@ from loopcanary.protocols.imports import Blocked, CodePlace, Line, SeenStack, Se
 
 _MS = 1_000_000
 _DEFAULT_MS = 5_000
-"""Its time-out, where a version does not say how long it was."""
+"""The default time-out, for versions that do not say theirs."""
 _HEAD = re.compile(
     r".{0,300}\bANRError: Application Not Responding(?: for at least (\d{1,12}) ms)?.{0,300}", re.ASCII
 )
@@ -22,7 +22,7 @@ _THREADS_MAX = 300
 
 
 class _Trace:
-    """What was read of one error so far."""
+    """One error, as far as it was read."""
 
     def __init__(self, lasted_ms: int) -> None:
         self.lasted_ms = lasted_ms
@@ -42,12 +42,10 @@ class _Trace:
 
 
 class WatchdogImporter:
-    """See protocols.imports.TextImporter."""
-
     words = "stack traces of ANR-WatchDog, of a file or in a logcat"
 
     def find(self, lines: Sequence[Line], *, near_wall_ns: int) -> Iterator[Blocked]:  # noqa: ARG002 - no date
-        """The errors of the lines; each ends before the first line that is none of it."""
+        """An error ends before the first line that does not belong to it."""
         trace: _Trace | None = None
         for number, text in lines:
             if _SIGN in text and (found := _HEAD.fullmatch(text)):

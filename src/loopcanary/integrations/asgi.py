@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import loopcanary
-from loopcanary.integrations.paths import Paths
+from loopcanary.integrations.telling import Paths
 
 _Scope = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -39,7 +39,7 @@ class SceneMiddleware:
         if name is None:
             await self.app(scope, receive, send)
         else:
-            with loopcanary.scene(name):
+            with loopcanary.scene(name, of_request=True):
                 await self.app(scope, receive, send)
 
     def _by_path(self, scope: _Scope) -> str:

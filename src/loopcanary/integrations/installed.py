@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from loopcanary.integrations.patches import Patches
 from loopcanary.integrations.telling import Telling
+from loopcanary.patches import Patches
 from loopcanary.registry import INTEGRATIONS, REGISTRY, Library, load
 
 
@@ -57,4 +57,4 @@ class Integrations:
         def patch() -> None:
             load(library.patch)(self._patches, self._tell)
 
-        self._contain(f"integration {library.name}", patch)
+        self._contain(library.name, patch)

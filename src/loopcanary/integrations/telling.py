@@ -1,4 +1,4 @@
-"""How the files of this part report to the engine: scenes, requests, jobs. No error of ours gets out."""
+"""How integrations report scenes, requests and jobs to the engine. No error of ours gets out."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loopcanary.whose_exception import ours
+
 if TYPE_CHECKING:
     from loopcanary.protocols.tracing import Tracers
 
 UNKNOWN = "?"
+_JOBS_OF_QUEUES = 10
+"""Times the threshold of a request: a job of a task queue may take longer."""
 METHODS = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY", "WS"}
 )
@@ -29,8 +33,14 @@ class Scopes(Protocol):
     def current_scene(self) -> str | None:
         """The scene that the calling work is in."""
 
-    def back_to_scene(self, before: str | None) -> None:
+    def held_scene(self) -> Any:
+        """What `back_to_scene` gets back to."""
+
+    def back_to_scene(self, before: Any) -> None:
         """The scene is again what it was."""
+
+    def allow_ns(self, duration_ns: int) -> None:
+        """The running callback may take so long."""
 
     def watch_for(self, name: str, threshold_ns: int) -> AbstractContextManager[object]:
         """A block that is a piece of work."""
@@ -87,28 +97,33 @@ class Telling:
         begins: Callable[[], object],
         tracers: Callable[[], Tracers],
         *,
-        request_threshold_ns: int,
-        task_threshold_ns: int,
+        job_threshold_ns: int,
         engine: ServingEngine | None = None,
         ends: Callable[[], object] = _nothing,
+        judges: Callable[[], object] = _nothing,
+        starts: Callable[[], object] = _nothing,
     ) -> None:
         """`begins` is called, cheaply, when the program is at work; `ends` when the process is about to end
-        without Python's own end. `tracers` are made when they are first asked for.
-        `engine`: the native one, where it runs."""
+        without Python's own end; `judges` where no other process can judge it; `starts` when a worker is
+        about to load the application. `tracers` are made when they are first asked for. `engine`: the native
+        one, where it runs."""
         self.ends = ends
+        self.judges = judges
+        self.starts = starts
         self.engine = engine
         self._scopes = scopes
         self._begins = begins
-        self._request_ns = request_threshold_ns
-        self._task_ns = task_threshold_ns
+        self._job_ns = job_threshold_ns
         self.keep_scene = scopes.keep_scene
         self.scene_now = scopes.current_scene
+        self.held_scene = scopes.held_scene
         self.back_to_scene = scopes.back_to_scene
         self.enter_scene = scopes.enter_scene
         self.tracers = tracers
 
     def around_making(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A function, after which the program's application object is made."""
+        """Puts a note of the start around a function: when it returns, the program's application object is
+        made."""
         if self.engine is None:
             return original
         is_ready = self.engine.start_ready
@@ -125,18 +140,22 @@ class Telling:
         version has other ones, there is no scene."""
         try:
             name = name_of(*facts)
-        except Exception:  # noqa: BLE001 - other versions of other people's objects
+        except ours():  # other versions of other people's objects
             return
         if name:
             self.enter_scene(name)
 
     def request(self, name: str) -> AbstractContextManager[object]:
         """A block that is a request on a thread of its own."""
-        return self._work(name, self._request_ns)
+        return self._work(name, self._job_ns)
 
     def task(self, name: str) -> AbstractContextManager[object]:
         """A block that is a job of a queue."""
-        return self._work(name, self._task_ns)
+        return self._work(name, _JOBS_OF_QUEUES * self._job_ns)
+
+    def cell(self) -> None:
+        """A notebook's cell begins: its callback may take as long as a job of a queue."""
+        self._scopes.allow_ns(_JOBS_OF_QUEUES * self._job_ns)
 
     def _work(self, name: str, threshold_ns: int) -> AbstractContextManager[object]:
         if in_greenlets():
@@ -156,13 +175,13 @@ def in_greenlets() -> bool:
 
 
 def method_word(method: object) -> str:
-    """The method, run in a scene."""
+    """The HTTP method as a scene names it."""
     return method if isinstance(method, str) and method in METHODS else UNKNOWN
 
 
 _NAMES_MAX = 4096
 known_names: dict[tuple[object, str], str] = {}
-"""Of a method and a route: what `route_name` has given."""
+"""What `route_name` has given, by method and route."""
 
 
 def route_name(method: object, route: str) -> str:
@@ -174,3 +193,35 @@ def route_name(method: object, route: str) -> str:
         if word is not UNKNOWN and len(known_names) < _NAMES_MAX:
             known_names[method, route] = name
     return name
+
+
+_SEGMENT_MAX = 32
+_PATHS_MAX = 512
+_OTHER = "other"
+
+
+class Paths:
+    """A name for a request without a known route: `GET /orders/{}` for `/orders/4711`. A segment with a
+    digit, a strange sign or great length is taken for a value. Beyond 512 different names all are "other":
+    nothing grows with what clients make up.
+
+    Any thread.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], str] = {}
+
+    def name(self, method: object, path: str) -> str:
+        plain = (segment if _is_word(segment) else "{}" for segment in path.split("/"))
+        key = (method_word(method), "/".join(plain))
+        name = self._known.get(key)
+        if name is None:
+            name = f"{key[0]} {key[1]}" if len(self._known) < _PATHS_MAX else _OTHER
+            if name != _OTHER:
+                self._known[key] = name
+        return name
+
+
+def _is_word(segment: str) -> bool:
+    letters = segment.replace("-", "").replace("_", "").replace(".", "")
+    return not segment or (len(segment) <= _SEGMENT_MAX and letters.isascii() and letters.isalpha())

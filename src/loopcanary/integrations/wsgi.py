@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import loopcanary
-from loopcanary.integrations.paths import Paths
+from loopcanary.integrations.telling import Paths
 
 _Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _NAME = "WSGI request"
@@ -39,7 +39,7 @@ class RequestMiddleware:
                 segments that look like values.
 
         Raises:
-            ValueError: the threshold is no duration.
+            ValueError: the threshold is not a duration.
         """
         loopcanary.watch(_NAME, threshold)
         self.app = app

@@ -11,17 +11,22 @@ import os
 import sys
 from binascii import crc32
 
+from loopcanary.whose_exception import ours_of
+
 VERSION = "0.1.0"
 """loopcanary's own; importlib.metadata would take 20 ms to find it."""
 FOLDER = "keeper"
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
-LOCK, BELL, STATUS, LOG = "lock", "bell", "json", "log"
-"""What the names of a keeper's files end with."""
+LOCK, STATUS, LOG = "lock", "json", "log"
+"""Suffixes of a keeper's files in the store."""
+BELL, MARK = "bell", "mark"
+"""Suffixes of those in memory, where no program waits for a disk: the fifo that wakes the keeper, and the
+file whose time says when a keeper was last started."""
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a tmpfs by definition of the kernel's documentation
 FLIGHT_DIR = "LOOPCANARY_FLIGHT_DIR"
 _WORDS_MAX = 4_096
 _ENOENT, _ENXIO = 2, 6
-"""As everywhere; `errno` would be a module more."""
+"""Their numbers on all systems; `errno` would be a module more."""
 _NOT_FOR_KEEPERS = frozenset(
     {
         "COVERAGE_PROCESS_START",
@@ -48,7 +53,7 @@ _TAKES_NO_ORPHANS = frozenset(
 )
 """As the kernel names them, without their versions. A shell takes any child."""
 _TAKES_ANY = frozenset({b"gunicorn", b"supervisord"})
-"""Programs in Python that do."""
+"""Programs in Python that wait for any child."""
 
 memory = os.environ.get(FLIGHT_DIR) or SHARED_MEMORY
 """Where flight files are: of a keeper, and of a program after `use`."""
@@ -68,26 +73,47 @@ def key() -> str:
 
 
 def path(store: str, ending: str, of: str = "") -> str:
-    """Of this process's keeper of the store, or of the one with the key `of`."""
-    return f"{store}/{FOLDER}/{of or key()}.{ending}"
+    """Path of a file of this process's keeper of the store, or of the keeper with the key `of`."""
+    return f"{below(store, FOLDER)}/{of or key()}.{ending}"
+
+
+def below(store: str, name: str, *, make: bool = False, theirs: bool = False) -> str:
+    """The path by which to open what lies in this folder of the store: see `whose_folder`."""
+    from loopcanary.facts import is_ours  # which a watched program has loaded
+
+    folder = f"{store}/{name}"
+    if is_ours(folder):
+        return folder
+    from loopcanary import whose_folder  # only for root in other users' folders
+
+    return whose_folder.below(store, name, make=make, theirs=theirs)
+
+
+def path_in_memory(store: str, ending: str, of: str = "") -> str:
+    """As `path`, of what lies beside the flight files; in the store where there is no such memory. All
+    processes name the store by the same path, but for links."""
+    if not os.access(memory, os.W_OK):
+        return path(store, ending, of)
+    place = crc32(os.path.realpath(store).encode("utf-8", "surrogateescape"))
+    return f"{memory}/loopcanary-{of or key()}-{place:08x}.{ending}"
 
 
 def bell_path(store: str) -> str:
-    """A fifo: a byte makes the keeper look at once. Opened without waiting; ENXIO, ENOENT: no keeper."""
-    return path(store, BELL)
+    """A fifo: a line makes the keeper look at once. Opened without waiting; ENXIO, ENOENT: no keeper."""
+    return path_in_memory(store, BELL)
 
 
 def is_heard(bell: str) -> bool:
     """Whether a keeper holds it. To try the lock could keep one that begins from taking it."""
     try:
         os.close(os.open(bell, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW))
-    except OSError as error:
+    except ours_of(OSError) as error:
         return error.errno not in (_ENOENT, _ENXIO)
     return True
 
 
 def log_path(store: str) -> str:
-    """Where a keeper that a program has started writes what is wrong."""
+    """The file in which a keeper that a program has started writes its errors."""
     return path(store, LOG)
 
 
@@ -138,7 +164,7 @@ def no_reaper(first: str = "/proc/1") -> str | None:
             name = file.read().strip().decode("latin-1")
         with open(f"{first}/cmdline", "rb") as file:
             words = {word.rpartition(b"/")[2] for word in file.read(_WORDS_MAX).split(b"\0")}
-    except OSError:
+    except ours_of(OSError):
         return None
     if os.getpid() == 1 or name.rstrip("0123456789.") not in _TAKES_NO_ORPHANS or words & _TAKES_ANY:
         return None
@@ -147,8 +173,9 @@ def no_reaper(first: str = "/proc/1") -> str | None:
 
 def prepare(store: str) -> None:
     """Makes the folders, for this user alone. Raises OSError."""
-    for folder in (store, f"{store}/{FOLDER}"):
-        os.makedirs(folder, FOLDER_MODE, exist_ok=True)
+    folder = below(store, FOLDER, make=True)
+    for one in (os.path.dirname(folder), folder):
+        os.makedirs(one, FOLDER_MODE, exist_ok=True)
 
 
 def _memory() -> str:
@@ -156,7 +183,7 @@ def _memory() -> str:
     and this each for itself, or both."""
     try:
         return str(os.stat(memory).st_dev)
-    except OSError:
+    except ours_of(OSError):
         return "-"
 
 
@@ -164,5 +191,5 @@ def _boot_id() -> str:
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().strip().decode("latin-1")
-    except OSError:
+    except ours_of(OSError):
         return ""

@@ -1,4 +1,5 @@
-"""How a process ended that is no child of ours: what `wait` returns to its parent."""
+"""What /proc says of a process that is not a child of ours, and how it ended: what `wait` tells its
+parent."""
 
 from __future__ import annotations
 
@@ -37,6 +38,30 @@ def signal_of(status: int | None) -> str | None:
     if status is None or not os.WIFSIGNALED(status):
         return None
     return signal_name(os.WTERMSIG(status))
+
+
+def waits_for_children(pid: int) -> bool:
+    """Whether a thread of the process sleeps in a wait for a child. False where this user may not know."""
+    try:
+        return any(path.read_text() == "do_wait" for path in Path(f"/proc/{pid}/task").glob("*/wchan"))
+    except OSError:
+        return False
+
+
+def has_our_rights(pid: int) -> bool | None:
+    """Whether a process has this one's real user and all its permitted capabilities; None: it is gone."""
+    own, theirs = _rights_of(os.getpid()), _rights_of(pid)
+    return None if own is None or theirs is None else own[0] == theirs[0] and not own[1] & ~theirs[1]
+
+
+def _rights_of(pid: int) -> tuple[int, int] | None:
+    """The owner of its folder is root where a process has changed its user."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_bytes()
+        user, permitted = (status.partition(name)[2].split(None, 1)[0] for name in (b"\nUid:", b"\nCapPrm:"))
+        return int(user), int(permitted, 16)
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _of_reaped(pidfd: int, _: int) -> int | None:

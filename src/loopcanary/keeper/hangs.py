@@ -9,7 +9,7 @@ _S = 1_000_000_000
 STAGES_NS = (1 * _S, 5 * _S, 30 * _S, 300 * _S)
 """A stall that goes on is reported when it has lasted this long: as a hang, as an ANR, and twice more."""
 _AGAIN_NS = _S // 5
-"""Until the next look at one whose time has come, and which is no stall yet (its threshold is longer)."""
+"""Until the next look at one whose time has come, and which is not a stall yet (its threshold is longer)."""
 
 
 class Hangs:
@@ -31,11 +31,10 @@ class Hangs:
         return is_new
 
     def knows(self, serial: int) -> bool:
-        """Whether it was reported."""
         return serial in self._told
 
     def forget_all_but(self, serials: Collection[int]) -> None:
-        """The others are over."""
+        """Forgets all other stalls: they are over."""
         self._told = {serial: stage for serial, stage in self._told.items() if serial in serials}
 
     def due_ns(self, serial: int, begin_ns: int, now_ns: int) -> int | None:

@@ -8,25 +8,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from loopcanary import keeper as place
-from loopcanary.keeper.backoff import Backoff
 from loopcanary.keeper.exits import wait_status
-from loopcanary.keeper.files import DeathNote, Files, StoreFailure, WatchedLife
-from loopcanary.keeper.seat import LEFT_WALL_NS, Seat
-from loopcanary.keeper.signals import FollowedFolder
+from loopcanary.keeper.seat import LEAVE, LEFT_WALL_NS, FollowedFolder, Seat
 from loopcanary.late_dataclass import dataclass
 
 _S = 1_000_000_000
 _EVERY_NS = _S
-"""Where nothing signals that a process has ended or begun."""
+"""How often to look where nothing signals that a process has ended or begun."""
 _FIRST_TRY_NS, _LAST_TRY_NS = _S // 20, 60 * _S
 _TRIES = 12
 """At a file that cannot be read: it may be in the making. The last one comes after three minutes."""
 _STORE_TRY_NS = _S
 _TOGETHER_NS = _S // 50
-"""All living programs are looked at for a ring, which does not say who rang."""
+"""All living programs are looked at together for a ring; the names in it only bring back lost links."""
 
 
 def _tries() -> Backoff:
@@ -42,7 +39,7 @@ class _FileState:
     descriptor: int | None = None
     """A pidfd, readable when the process has ended; None: only the lock on its file shows it."""
     death: DeathNote | None = None
-    """Of the life that there was."""
+    """What is known of the end of the process that there was."""
     due_ns: int | None = 0
     """When to deal with it at the latest; None: when something signals."""
     tries: Backoff = field(default_factory=_tries)
@@ -68,20 +65,23 @@ class _FileState:
 
 
 class KeptStore:
-    """One thread; time is an argument. What one file brings about concerns no other file."""
+    """A store and the lives of its programs. One thread; time is an argument. A file that fails does not
+    affect other files."""
 
     def __init__(
         self, seat: Seat, files: Files, complain: Callable[[str], object], about: Mapping[str, Any]
     ) -> None:
         """`complain`: gets a line of what is wrong; raises nothing. `about`: who keeps, for the status."""
         self.seat = seat
+        self.is_asked_for = False
+        """Another keeper wants the seat."""
         self._files = files
         self._about = about
         self._complain = complain
         self._complaints: set[str] = set()
         self._known: dict[str, _FileState] = {}
         self._folders: list[FollowedFolder] = []
-        self._store = Backoff(_STORE_TRY_NS, _LAST_TRY_NS)
+        self._store_tries = Backoff(_STORE_TRY_NS, _LAST_TRY_NS)
         self._look_ns: int | None = 0
         """When to look at the folder at the latest."""
         self._hand_on_ns: int | None = None
@@ -99,9 +99,11 @@ class KeptStore:
         where there can be none."""
         if not self.seat.take():
             return False
-        ours = Path(self.seat.store, place.FOLDER)
+        ours = Path(place.below(self.seat.store, place.FOLDER))
         self._folders = [self._followed_flight(), FollowedFolder(ours, removals_only=True)]
         self._look_ns = now_ns
+        self.is_asked_for = False
+        self._files.begin()
         return True
 
     def _followed_flight(self) -> FollowedFolder:
@@ -109,7 +111,7 @@ class KeptStore:
         return FollowedFolder(self._files.folder)
 
     def end(self) -> None:
-        """Gives everything back. What is watched still will need another keeper."""
+        """Gives everything back. Processes that are still watched need another keeper."""
         if self.watched:
             self.seat.write_status({**self._status[1], LEFT_WALL_NS: time.time_ns()})
         for known in self._known.values():
@@ -122,18 +124,26 @@ class KeptStore:
         self.give_back()
 
     def give_back(self) -> None:
-        """Gives the seat back. What is watched stays so."""
+        """Gives the seat back, and goes on watching the processes that are watched."""
         folders, self._folders = self._folders, []
         for folder in folders:
             folder.close()
-        self.seat.give_back()
+        self.seat.give_back(to_another=self.is_asked_for)
 
     # ---- what there is to wait for ----------------------------------------------------------
 
     @property
     def watched(self) -> int:
-        """Living processes."""
         return sum(known.life is not None for known in self._known.values())
+
+    def watches(self, pid: int) -> bool:
+        """Whether this process is watched, and lives."""
+        return any(known.life is not None and known.life.pid == pid for known in self._known.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is due for any process: no text waits, and no hang is to be reported again."""
+        return self._hand_on_ns is None and all(known.due_ns is None for known in self._known.values())
 
     def descriptors(self) -> Iterator[int]:
         """Each is readable when there is something to do."""
@@ -159,9 +169,13 @@ class KeptStore:
         changed."""
         is_rung = self.seat.bell in ready
         if is_rung:
-            self.seat.hear()
+            rung = self.seat.hear()
+            self.is_asked_for |= LEAVE in rung
             self._deaf_until_ns = now_ns + _TOGETHER_NS
             self._follow_anew(now_ns)
+            for name in rung:
+                with suppress(OSError, ValueError):  # it has ended; no name has a NUL
+                    self._look_ns = now_ns if self._files.link(name) else self._look_ns
         elif _is_due(self._deaf_until_ns, now_ns):
             self._deaf_until_ns = None
         if changed or _is_due(self._look_ns, now_ns):
@@ -194,7 +208,7 @@ class KeptStore:
         self.turn(now_ns, (), changed=False)
 
     def _follow_anew(self, now_ns: int) -> None:
-        """The flight folder may have been removed; a program that rings has made it, and its link, again."""
+        """The flight folder may have been removed beside the programs that ring."""
         if self._folders and not self._folders[0].is_at(self._files.folder):
             with suppress(OSError):  # all of the store is gone: so is the seat, see `Seat.is_there`
                 followed = self._followed_flight()
@@ -217,40 +231,43 @@ class KeptStore:
         try:
             self._deal_with(name, known, now_ns, is_rung=is_rung)
         except StoreFailure as failure:
-            self._store.fail(now_ns)
-            known.due_ns = self._store.until_ns
+            self._store_tries.fail(now_ns)
+            known.due_ns = self._store_tries.until_ns
             self._say(str(failure))
         except Exception as error:  # noqa: BLE001 - one bad file must not stop the others
             self._let_go(known, now_ns)
             self._try_again(known, now_ns)
-            self._say(f"{name}: {type(error).__name__}: {error}")
+            # Its program or a command may be moving or removing it; then there is something else next time.
+            if known.due_ns is None or not isinstance(error, FileNotFoundError):
+                self._say(f"{name}: {type(error).__name__}: {error}")
 
     def _deal_with(self, name: str, known: _FileState, now_ns: int, *, is_rung: bool) -> None:
-        if known.life is None:
-            known.life = self._files.open(name)
-            if known.life is not None and known.life.pid is not None:
-                known.descriptor = _pidfd(known.life.pid)
-                # Before the first stall is taken: a command leaves to us what the status names.
+        life = known.life
+        if life is None:
+            life = known.life = self._files.open(name)
+            if life is not None and life.pid is not None:
+                known.descriptor = _pidfd(life.pid)
+                # Before the first stall is read: a command leaves to us what the status names.
                 self._write_status(now_ns)
         # After the descriptor is open: a number that was given out again is of no process of ours.
         # What rings lives; where its descriptor shows the end, nothing else is asked.
         asks = not is_rung or known.descriptor is None
-        if known.life is None or (asks and known.life.is_over()):
-            if self._store.holds(now_ns):
-                known.due_ns = self._store.until_ns
+        if life is None or (asks and life.is_over()):
+            if self._store_tries.holds(now_ns):
+                known.due_ns = self._store_tries.until_ns
                 return
-            if known.life is not None:
-                known.life.finish(now_ns)
-                known.death = known.life.death
+            if life is not None:
+                life.finish(now_ns)
+                known.death = life.death
             self._let_go(known, now_ns)
-            self._files.take_in(name, known.death)
-            self._store.succeed()
+            self._files.recover(name, known.death)
+            self._store_tries.succeed()
             self._try_again(known, now_ns)
             return
-        had_more = known.life.has_more
-        due_ns = known.life.look(now_ns, is_rung=is_rung)
+        had_more = life.has_more
+        due_ns = life.look(now_ns, is_rung=is_rung)
         known.tries.succeed()
-        if had_more and not known.life.has_more:
+        if had_more and not life.has_more:
             self._look_ns = now_ns  # its name may be gone
         if known.descriptor is None:
             due_ns = min(now_ns + _EVERY_NS, due_ns or now_ns + _EVERY_NS)
@@ -262,7 +279,7 @@ class KeptStore:
             known.let_go()
 
     def _try_again(self, known: _FileState, now_ns: int) -> None:
-        """If it is still there then: it may be in the making, or another process is about to take it in."""
+        """If it is still there then: it may be in the making, or another process is about to recover it."""
         known.tries.fail(now_ns)
         known.due_ns = known.tries.until_ns if known.tries.failures <= _TRIES else None
 
@@ -274,7 +291,8 @@ class KeptStore:
             self._complain(line)
 
     def _write_status(self, now_ns: int) -> None:
-        """At once where others are watched, else once a second at most."""
+        """Writes the status at once where other processes are watched than before, else once a second at
+        most."""
         lives = [known.life for known in self._known.values() if known.life is not None]
         watched = sorted(life.pid for life in lives if life.pid is not None)
         elsewhere = len(lives) - len(watched)
@@ -299,3 +317,104 @@ def _pidfd(pid: int) -> int | None:
 
 def _is_due(due_ns: int | None, now_ns: int) -> bool:
     return due_ns is not None and due_ns <= now_ns
+
+
+class Backoff:
+    """`first_ns` after the first failure, then twice as long each time, `most_ns` at most."""
+
+    def __init__(self, first_ns: int, most_ns: int) -> None:
+        self._first_ns = first_ns
+        self._most_ns = most_ns
+        self.failures = 0
+        self.until_ns: int | None = None
+        """When to try again; None: nothing failed."""
+
+    def fail(self, now_ns: int) -> None:
+        wait_ns = min(self._first_ns << min(self.failures, 32), self._most_ns)
+        self.failures += 1
+        self.until_ns = now_ns + wait_ns
+
+    def succeed(self) -> None:
+        self.failures, self.until_ns = 0, None
+
+    def holds(self, now_ns: int) -> bool:
+        """Whether it is too early for another try."""
+        return self.until_ns is not None and now_ns < self.until_ns
+
+
+class DeathNote(Protocol):
+    """What is known of the end of a process."""
+
+    status: int | None
+    """As `wait` has it; None: not known."""
+    ended_ns: int | None
+    """When the end was seen, monotonic; None: not known."""
+
+
+class WatchedLife(Protocol):
+    """A watched process, by its flight file. The file is not trusted: any method may raise."""
+
+    pid: int | None
+    """Its number here; None: it has none in this namespace, or that cannot be said."""
+
+    @property
+    def death(self) -> DeathNote | None:
+        """None: of a process that has no number here."""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether it still has something to say, though its file may be gone."""
+
+    def is_over(self) -> bool:
+        """Whether the process has certainly ended."""
+
+    def look(self, now_ns: int, *, is_rung: bool) -> int | None:
+        """Has the stalls of a living process judged and stored. When to look again at the latest; None: when
+        the bell rings. Raises what `Files.recover` does."""
+
+    def finish(self, now_ns: int) -> None:
+        """Stores what is complete, after the end of the process; `Files.recover` stores the rest. Raises what
+        that does."""
+
+    def close(self) -> None:
+        """Lets go of the file."""
+
+
+class Files(Protocol):
+    """The flight files of one store."""
+
+    @property
+    def folder(self) -> Path:
+        """Where they, or links to them, are."""
+
+    def begin(self) -> None:
+        """The store's seat is this keeper's now."""
+
+    def names(self) -> Collection[str]:
+        """The names of all files in the folder that may have to be dealt with."""
+
+    def link(self, name: str) -> bool:
+        """A living program's file has this name: makes the link to it again, where the store was removed
+        beside the program. Whether it did. OSError where that cannot be done."""
+
+    def open(self, name: str) -> WatchedLife | None:
+        """The process of this file; None where there is none (yet), or it is not ours to watch."""
+
+    def recover(self, name: str, death: DeathNote | None) -> None:
+        """Stores what a dead process left, and removes its file; leaves a living one's alone. `death`: of
+        the life that there was.
+
+        StoreFailure where the store fails."""
+
+    def hand_on(self, now_ns: int) -> int | None:
+        """Hands on what is new; after each turn. When to call it again; None: after the next turn."""
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+    def status(self) -> dict[str, object]:
+        """For people: what was recovered."""
+
+
+class StoreFailure(Exception):  # noqa: N818 - a result rather than an error of ours
+    """The store cannot be used now: a full disk, a lock that is held. Later it may."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from loopcanary.model.calls import TracedCall, TracedCalls, TracedWork
     from loopcanary.model.config import Config
-    from loopcanary.model.earlier import EarlierWork, LongWork, ShortWork, WorkKind
     from loopcanary.model.evidence import (
         CallbackNames,
         Collection,
@@ -26,10 +25,16 @@ if TYPE_CHECKING:
         ThreadStack,
         ThreadWait,
     )
-    from loopcanary.model.figures.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
-    from loopcanary.model.figures.lags import IdleFigures, InputFigures
-    from loopcanary.model.figures.tracers import TracerState, TracerStatus
-    from loopcanary.model.figures.traces import TraceFigures
+    from loopcanary.model.figures import (
+        DropLevel,
+        FrameFigures,
+        FrameSlice,
+        IdleFigures,
+        InputFigures,
+        SceneFrames,
+        ShownFrame,
+        TraceFigures,
+    )
     from loopcanary.model.issues.finding import FindingRule, FoundAt, ImportedFinding
     from loopcanary.model.issues.issue import Issue, LagIssue
     from loopcanary.model.issues.kind import IssueKind
@@ -55,7 +60,18 @@ if TYPE_CHECKING:
         ThreadView,
         WeightedStack,
     )
-    from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
+    from loopcanary.model.timeline import (
+        Activity,
+        Doing,
+        EarlierWork,
+        LongWork,
+        Pause,
+        ShortWork,
+        Span,
+        Timeline,
+        WorkKind,
+    )
+    from loopcanary.model.tracer_states import TracerState, TracerStatus
     from loopcanary.model.waiting import (
         Contributor,
         GilState,
@@ -70,17 +86,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "calls": "TracedCall TracedCalls TracedWork",
     "config": "Config",
-    "earlier": "EarlierWork LongWork ShortWork WorkKind",
     "evidence": (
         "CallbackNames Collection Fault HostReading KernelView LaneTotals Sample StallEvidence "
         "ThreadReading ThreadStack ThreadWait"
     ),
-    "figures.frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
+    "figures": (
+        "DropLevel FrameFigures FrameSlice IdleFigures InputFigures SceneFrames ShownFrame TraceFigures"
+    ),
     "issues.finding": "ImportedFinding FindingRule FoundAt",
     "issues.issue": "Issue LagIssue",
     "issues.kind": "IssueKind",
     "issues.lags": "Handled IdleLag InputLag Jank LateFrame",
-    "figures.lags": "IdleFigures InputFigures",
     "session": "Clock KilledBy LoopHealth PriorityChange Session SessionEnd",
     "issues.slow_method": "CallRow SlowMethod",
     "stack": "Frame Stack",
@@ -89,9 +105,8 @@ _HOMES = {
         "StallState Surroundings ThreadView WeightedStack"
     ),
     "issues.startup": "CodeOrigin Milestone Phase PhaseKind StartKind Startup",
-    "timeline": "Activity Doing Pause Span Timeline",
-    "figures.traces": "TraceFigures",
-    "figures.tracers": "TracerState TracerStatus",
+    "timeline": "Activity Doing EarlierWork LongWork Pause ShortWork Span Timeline WorkKind",
+    "tracer_states": "TracerState TracerStatus",
     "waiting": "Contributor GilState LockProof LockView Scheduler StateWord Target TargetKind",
 }
 __all__ = [name for names in _HOMES.values() for name in names.split()]

@@ -19,15 +19,22 @@ _S = 1_000_000_000
 
 HANG_NS = 1 * _S
 ANR_NS = 5 * _S
+BOOT_HANG_NS = 10 * _S
+EXIT_HANG_NS = 5 * _S
 STORE_NAME = ".loopcanary"
 """Of the store's folder, in the folder where a program is started."""
 NOTIFY_WAYS = ("bell", "desktop", "webhook")
 NOTIFY_KILLED_NS = (1 << 63) - 1
+REQUESTS_ONE_OF = 16
+"""One of so many requests is timed, as by the engine (LC_ANSWERS_ONE_OF in native/core/answers/answers.h). By
+count: by time it would miss requests that come in a crowd, as they do after the loop was blocked."""
 FAILED_ON_STALL = 70
 """The exit status by `fail_on_stall`: EX_SOFTWARE of sysexits.h."""
 
 AUTO, NATIVE, PORTABLE = ENGINES = ("auto", "native", "portable")
 """Which engine watches. `auto`: the native one where it works, else the portable one."""
+ON, OFF = "on", "off"
+"""Of `console`, beside AUTO."""
 
 
 FAULTS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
@@ -75,118 +82,136 @@ class Config(_Frozen):
     """Every setting: what it does, what it costs, its default."""
 
     threshold_ns: int = 100 * _MS
-    """A callback or turn longer than this is a stall. Lower: more reports, and more samples taken of
-    work that ends in time."""
+    """A callback or turn that takes longer is a stall. At least 1 ms. A lower one gives more reports, and
+    samples more work that ends in time."""
     sample_delay_ns: int | None = None
-    """First sample after this much of a callback or turn; None: a fifth of the threshold. Lower:
-    more of a stall is covered, and more callbacks that end in time are sampled for nothing."""
+    """The first sample is taken after this much of a callback or turn. It must be below the threshold, and at
+    least 100 us. A lower one covers more of a stall, and samples more callbacks in vain. From a fifth of
+    the threshold on the watchdog wakes less often; the first sample is then at 0.35 of the threshold at
+    the latest."""
     sample_interval_ns: int = 10 * _MS
-    """Between samples of one stall; doubled as a stall grows long, so that memory is bounded."""
-    request_threshold_ns: int = 1 * _S
-    """A request that a WSGI server handles on a thread is a stall when it takes longer than this."""
-    task_threshold_ns: int = 10 * _S
-    """A job of a task queue is a stall when it takes longer than this."""
+    """Time between samples of one stall, at least 100 us. It doubles as a stall grows long, so that memory is
+    bounded. The portable engine keeps to about 10 ms beside a busy program."""
+    job_threshold_ns: int = 1 * _S
+    """A request that a WSGI server handles on a thread of its own is a stall when it takes longer. A job of
+    Celery, dramatiq or RQ, or a notebook's cell, is one when it takes ten times as long. A value below
+    `threshold` has no effect."""
     store: str | None = None
-    """Folder of the store; None: `.loopcanary` in the current folder, or the user's state folder where
-    that cannot be written."""
+    """Folder of the store. Programs may share one. Where it cannot be written, stalls are shown and not
+    stored, and one line says so. A `.loopcanary` that another user made is used only if you name it."""
     flight_dir: str | None = None
-    """Folder in memory for flight files; None: /dev/shm. For containers with a keeper in another one: a
-    memory-backed volume that both have."""
+    """Folder in memory for flight files, where the keeper is in another container."""
     name: str | None = None
-    """Name of the program in reports; None: its script or module."""
+    """Name of the program in reports."""
     concern: tuple[str, ...] = ()
-    """Packages that count as the program's own code. Empty: all code outside site-packages and the
-    standard library."""
+    """Packages that count as the program's own code, which titles and culprits come from. Other packages are
+    then not blamed. Set it if the program is installed as a package, or to look into a library. The
+    default is all code outside site-packages and the standard library."""
     only_concern: bool = False
-    """Report only stalls with a frame of the program's own code."""
+    """Report only stalls with a frame of the program's own code. Stalls that a library causes alone are not
+    reported."""
     ignore: tuple[str, ...] = ()
-    """Stalls whose culprit is in one of these are not reported: a package, a file glob (with a `/`
-    or ending in `.py`), or `package.module:function`."""
-    keep_ignored: bool = False
-    """Store ignored stalls all the same, without reporting them."""
-    quiet: bool = False
-    """No console output while the program runs."""
-    console: bool = False
-    """Print stalls to stderr as they happen (`loopcanary run` switches this on)."""
+    """Stalls whose culprit is in one of these are not reported: a package (`legacy`), a file glob with a `/`
+    or ending in `.py` (`*/migrations/*.py`), or a function (`shop.jobs:rebuild`). It hides new stalls of
+    that code, too. `kind:exit-hang` hides all issues of a kind that is not stalls."""
+    delete_ignored: bool = True
+    """Do not store ignored stalls. Off: they are stored, and not reported."""
+    console: str = AUTO
+    """`on`: stalls are printed to stderr as they happen, as with `loopcanary run`. `auto`: only notices are
+    printed, such as that nothing can be stored. `off`: nothing is printed, as with `loopcanary run
+    --quiet`. A child process prints only if its stderr is the program's own, not a pipe that the program
+    reads."""
     engine: str = AUTO
-    """One of ENGINES."""
+    """`native` watches from C, without the GIL, and its evidence survives a kill. `portable` is pure Python:
+    it sees a call that holds the GIL only when the call ends. `auto` takes the native engine where it
+    works."""
     keeper: bool = True
-    """A process beside the program, one for all of a store, judges, stores and reports. Off, or where there
-    can be none: a thread of the program does, which needs the GIL."""
+    """A keeper, one process for all programs of a store, judges stalls, stores and reports them. Off, or
+    where there can be no keeper, a thread of the program does, which needs the GIL."""
     follow_children: bool = True
-    """Watch child processes too (fork, spawn, subprocess)."""
+    """Watch child processes, too: forked, spawned or started by subprocess."""
     while_debugging: bool = False
-    """Record stalls while a debugger is attached."""
+    """Record stalls while a debugger is attached. Off, such stalls are only counted, since a program at a
+    breakpoint is not stalled. Debuggers are pdb, pydevd, debugpy and IPython's while the thread is in
+    their code, and a tracing process such as gdb."""
     production: bool = False
-    """A bad setting is logged and its default kept, where otherwise it is an error."""
+    """A wrong setting is logged once and its default kept, so that a service starts in spite of a typing
+    error. Off, a wrong setting is an error."""
     sd_watchdog: bool = False
-    """Under systemd with `WatchdogSec=`: say that the program lives, while every loop makes progress."""
+    """Under systemd with `WatchdogSec=`, report that the program lives while every loop makes progress. It
+    needs `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`, which systemd sets."""
     exit_when_hung_ns: int = 0
-    """A loop that is in one turn for this long ends the process by SIGABRT; 0: none does. Native engine."""
+    """A loop that has been in one turn for this long ends its process by SIGABRT. At least 1 s; `"0s"`:
+    never. Native engine only."""
     signals: tuple[str, ...] = ()
-    """Signals of which is noted who sends them, names of SIGNALS; in a stall all threads are read first.
-    Native engine."""
+    """Signals of which the report says who sent them, when one ends the program in a stall. Of `SIGABRT`,
+    `SIGTERM`, `SIGQUIT`, `SIGALRM`, `SIGUSR1`, `SIGUSR2`, `SIGHUP`, `SIGINT`, `SIGXCPU`, and for crashes
+    `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`; `SIG` may be left out. Native engine only."""
     fail_on_stall: bool = False
-    """A program that would end with status 0 ends with 70 where a stall was recorded."""
+    """A program that would end with status 0 ends with 70 if a stall was recorded in its own process. A
+    program that ends by `os._exit` or a signal keeps its status. For tests."""
     stalls_per_minute: int = 120
-    """Stalls diagnosed and stored each minute; those beyond are counted, not stored."""
-    retention_age_ns: int = 30 * 86_400 * _S
-    """Stored stalls older than this are removed."""
-    retention_stalls: int = 100_000
-    retention_bytes: int = 1 << 30
+    """Stalls diagnosed and stored each minute; further ones are counted. After a quiet minute all of them may
+    come at once. A higher one costs more CPU time and space in a storm of stalls."""
+    retention: tuple[int, int] = (30 * 86_400 * _S, 1 << 30)
+    """How old stored issues may be, and how large the store: `"30d, 1GiB"`, `"7d"` or `"200MB"`. Beyond it,
+    and beyond 100,000 stalls, the oldest are removed. The age is at least 1 s."""
     version: str | None = None
-    """Version of the watched program, for reports."""
-    qualifier: str | None = None
-    """Build or deployment label of the watched program, such as `staging`."""
-    user: str | None = None
-    """User id, only if you give one."""
-    network: str | None = None
-    """Kind of network, only if you give one."""
-    window_titles: bool = True
-    """Stalls and frames carry their window's title as scene, where the program sets none."""
+    """Version of the watched program. Reports then say since which version a stall is there."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Names with values of your own, such as the region. They are stored, shown and exported with every
+    stall."""
     methods: tuple[str, ...] = ()
-    """Packages and modules whose calls are traced, `.` for the program's own code; with `!` before it: not
-    these. Costs 30 to 100 ns a call of their functions, nothing elsewhere, and 8 MB a watched thread."""
+    """Packages and modules whose calls are traced one by one; `.` is the program's own code, `!` before a
+    name leaves it out. A call of theirs costs 30 to 100 ns more, other code nothing, and a watched thread
+    8 MB."""
     methods_ring: int = 8 << 20
-    """Memory for the last calls of a thread, 16 bytes a call; rounded down to a power of two, 32 KiB to
+    """Memory for the last calls of a thread, 16 bytes a call. It is rounded down to a power of two, 32 KiB to
     32 MiB."""
     slow_method_ns: int = 700 * _MS
-    """A longer stall, or call outside of stalls, whose calls were traced is a slow method."""
+    """A longer stall whose calls were traced is reported as a slow method, and so is a longer traced call
+    outside of stalls."""
     locks: bool = False
-    """Look for tasks of asyncio that wait for each other, and for locks of asyncio that are not released."""
-    lock_order: bool = False
-    """Report when threads acquire the same two locks in both orders: every acquire is noted, which costs."""
+    """Find tasks that wait for each other, and locks of tasks that are not released."""
     windows_ns: int = 0
-    """Report windows that take no input or paint nothing for this long while the loop is healthy; 0: none."""
+    """Report a window that takes no input or paints nothing for this long while its loop is healthy. At least
+    100 ms; `"0s"`: never."""
     startup: bool = False
-    """Record how the program starts, with every import; in children that start anew, too."""
-    startup_times: bool = True
-    """Record of what `loopcanary run` was given when its start was over, without imports."""
-    startup_cold_ns: int = 10 * _S
-    """A longer cold start (modules compiled, files read from the disk) is an issue."""
-    startup_warm_ns: int = 4 * _S
-    """A longer warm start is an issue."""
+    """Record how the program starts, with every import (the 400 longest phases are kept), also in children
+    that are not forks."""
+    startup_threshold_ns: int = 10 * _S
+    """A cold start that takes longer is reported, and a warm one, whose modules were compiled and in memory,
+    that takes more than two fifths of it. At least 1 ms. Shorter starts are stored for comparison."""
     log_file: str | None = None
-    """File to which each issue is added as a line of JSON."""
-    log_file_bytes: int = 10 << 20
-    """Beyond this size the log file is renamed, and a new one begun."""
+    """Each issue is added to this file as a line of JSON. Processes may share it. It grows without a bound:
+    logrotate may move it away at any time."""
     notify: tuple[str, ...] = ()
-    """Ways to notify about stalls, beside the console: names of NOTIFY_WAYS."""
+    """Ways to notify about hangs: `bell`, `desktop`, `webhook`."""
     notify_kinds: tuple[str, ...] = ()
-    """Kinds of issues to notify about: names of IssueKind. Empty: all."""
+    """Kinds of issues to notify about, such as `stall`, `jank`, `input`, `idle`. An issue that contains a
+    stall of an earlier notification is left out."""
     notify_from_ns: int = 1 * _S
-    """The shortest wait to notify about; NOTIFY_KILLED_NS: only stalls that ended with their process."""
+    """The shortest wait to notify about: a duration, or `stall` (all), `hang` (1 s), `anr` (5 s), `killed`
+    (only stalls during which the process was killed, which are always included). Of jank the longest
+    frame counts."""
     notify_every_ns: int = 60 * _S
-    """Between two notifications of one bug."""
+    """Time between two notifications of one bug, at least 1 s. The next notification says how many stalls
+    came in between."""
     notify_per_minute: int = 6
-    """Notifications of all bugs together in any minute."""
+    """Notifications of all bugs together in any minute. Further ones wait, and are counted."""
     webhook_file: str | None = None
-    """File with the webhook's address, which is a secret; LOOPCANARY_WEBHOOK_URL goes first."""
+    """File with the webhook's address, if `LOOPCANARY_WEBHOOK_URL` is not set. The address is a secret: only
+    the file's owner should be able to read it."""
 
     @property
     def first_sample_ns(self) -> int:
         """The sample delay: `sample_delay_ns`, or a fifth of the threshold."""
         return self.threshold_ns // 5 if self.sample_delay_ns is None else self.sample_delay_ns
+
+    @property
+    def warm_start_ns(self) -> int:
+        """A longer warm start is an issue."""
+        return self.startup_threshold_ns * 2 // 5
 
     @property
     def notes_crashes(self) -> bool:

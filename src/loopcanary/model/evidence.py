@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.earlier import LongWork, ShortWork
 from loopcanary.model.stack import Stack
+from loopcanary.model.timeline import LongWork, ShortWork
 from loopcanary.model.waiting import Contributor, GilState, LockView, Target
 
 if TYPE_CHECKING:
+    from loopcanary.model.issues.kind import IssueKind
     from loopcanary.model.session import KilledBy
     from loopcanary.model.stall import StallScope  # which is not loaded where figures are read
 
@@ -276,3 +277,5 @@ class StallEvidence:
     """Of this thread, by which the process ended."""
     earlier_collections: tuple[Collection, ...] = ()
     """Garbage collections that were over before the stall began."""
+    hang: IssueKind | None = None
+    """Not a stall: the program does not start or end (native/core/watchdog/outside_turn.h)."""

@@ -8,12 +8,13 @@ from enum import Enum
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.evidence import LaneTotals
+from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.session import Session
 from loopcanary.model.stall import Stall
 
 
 class Life(Enum):
-    """What is known of the process."""
+    """Whether the process runs, or how it ended."""
 
     RUNS = "runs"
     EXITED = "exited"
@@ -43,10 +44,9 @@ class LaneReading:
     callback_since_ns: int | None = None
     """None outside a callback, and where it changed while it was looked at."""
     turn_since_ns: int | None = None
+    """Since a callback of the turn was judged alone, if one was; None outside a turn."""
     turn_callbacks: int = 0
     """Of the running turn, those that are over; they are not in the totals yet."""
-    turn_judged: bool = False
-    """A callback of the running turn was a stall of its own, so that the turn is none."""
     in_stall: bool = False
     """The watchdog has found the present work to be a stall."""
     last_look_ns: int = 0
@@ -104,6 +104,10 @@ class ProgramProgress:
     is_stopped: bool
     """By a signal, such as SIGSTOP."""
     loops: tuple[LoopProgress, ...]
+    hang: IssueKind | None = None
+    """It does not start, or does not end: no fault of a loop's."""
+    hang_ns: int = 0
+    """For how long."""
 
     def stuck(self, limit_ns: int) -> tuple[LoopProgress, ...]:
         """Loops that have been in one turn for longer; all of a program that is stopped."""
@@ -115,7 +119,7 @@ class ProgramProgress:
 
 
 def progress_of(lanes: Iterable[LaneReading], at_ns: int) -> tuple[LoopProgress, ...]:
-    """Of each loop that is not closed. `at_ns`: when the lanes were read, monotonic."""
+    """The progress of each loop that is not closed. `at_ns`: when the lanes were read, monotonic."""
     return tuple(
         LoopProgress(
             thread=lane.totals.thread_name,

@@ -1,4 +1,4 @@
-"""Where loops call the work: frames outside of that are no part of a stall."""
+"""Where loops call the work: frames outside of that are not part of a stall."""
 
 from __future__ import annotations
 

@@ -20,13 +20,15 @@ METHODS: Final = ".methods"
 """The same, of the map."""
 START: Final = ".start"
 """The same, of what was noted of the process's start."""
+PATCHES: Final = ".patches"
+"""The same, of what is replaced in the program."""
 ERRAND, ERRAND_ENDS, ANSWER = ".errand", ".errand-ends", ".answer"
 """The same, of what a command wants of the process, of the ids of what is wanted no more, and of what came of
 it."""
 CALLS_FILES: Final = 16
 """The numbers are below this one."""
 NUMBER_MAX: Final = (1 << 19) - 1
-"""Of functions; those above are of work: calls-format.md."""
+"""Of functions; those above are of work: docs/internals/calls-format.md."""
 _RECORD: Final = struct.Struct("<IIHHB")
 _TEXT_BYTES: Final = 4096
 
@@ -48,7 +50,7 @@ class Method:
 
 def remove_beside(flight: str) -> None:
     """Removes what lies beside the flight file with this path; what is not there is no error."""
-    for suffix in (TRACES, START, ERRAND, ERRAND_ENDS, ANSWER):
+    for suffix in (TRACES, START, PATCHES, ERRAND, ERRAND_ENDS, ANSWER):
         with suppress(OSError):
             os.unlink(flight + suffix)  # noqa: PTH108 - pathlib is not loaded for it
     remove_calls(flight)

@@ -96,8 +96,8 @@ class ProcessSight:
 class Unseen:
     """Why a process cannot be seen, or reached, in a sentence.
 
-    `is_refused`: the kernel forbids it to this user, or it is no process for it. `hangs`: it did not get to
-    what it was asked.
+    `is_refused`: the kernel forbids it to this user, or this is not a process that can be read. `hangs`: it
+    did not get to what it was asked.
     """
 
     why: str

@@ -161,8 +161,8 @@ class TimeCell(NamedTuple):
 def time_in_cells(
     span_wall_ns: tuple[int, int], begin_wall_ns: int, step_ns: int, cells: int
 ) -> Iterator[tuple[int, int]]:
-    """Of the time between two moments, each cell that it covers and the time in it: `cells` spans of
-    `step_ns` from `begin_wall_ns` on. What lies outside of them is left out."""
+    """The cells that the time between two moments covers, each with the time in it. There are `cells` cells
+    of `step_ns` from `begin_wall_ns` on; time outside of them is left out."""
     low, high = max(span_wall_ns[0], begin_wall_ns), min(span_wall_ns[1], begin_wall_ns + cells * step_ns)
     while low < high:
         cell = (low - begin_wall_ns) // step_ns
@@ -173,7 +173,7 @@ def time_in_cells(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What a person said of a bug."""
+    """A person's note on a bug, and whether lists leave the bug out."""
 
     ignored: bool = False
     """It is known, and lists leave it out."""

@@ -7,7 +7,7 @@ from dataclasses import field
 from enum import Enum
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.figures.traces import TraceFigures
+from loopcanary.model.figures import TraceFigures
 from loopcanary.model.spelling import NEEDED, spelled
 
 
@@ -16,6 +16,8 @@ class SessionEnd(Enum):
 
     EXIT = "exit"
     KILLED = "killed"
+    CRASHED = "crashed"
+    """By a fault of its own."""
     RUNNING = "running"
 
 
@@ -133,11 +135,9 @@ class Session:
     threshold_ns: int = 0
     """What counted as a stall."""
     version: str | None = None
-    """Of the program; None here and below: the settings do not say."""
-    qualifier: str | None = None
-    """Build or deployment label."""
-    user: str | None = None
-    network: str | None = None
+    """Of the program; None: the settings do not say."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """What the settings say of the program besides, such as its deployment."""
     command: str = ""
     """The program as started: script or module; never its arguments."""
     machine: str = ""
@@ -160,6 +160,8 @@ class Session:
     """When it was imported from a bundle; None: it was watched for this store."""
     imported_from: str | None = None
     """Name of the bundle's file; None: it was not imported."""
+    pid_namespace: int = 0
+    """In which the process has its number; 0: not known."""
 
     @property
     def is_running(self) -> bool:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import spelled
+
+_GENERIC = re.compile(r"\.?<generic parameters of [^>]*>")
+_JAVA_NUMBERS = re.compile(r"\$\$(?:Nest|ExternalSynthetic|Lambda|inlined)\S*?(?=\.|$)|\$\d+")
+"""Of classes and methods that a compiler of Java or Kotlin names: no name of Python's has a `$`."""
+_SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)>")
+
+_OF_KERNEL = re.compile(r"(?<=ipykernel)_\d+(?=/\d+\.py$)|(?<=^<ipython-input)-\d+(?=-)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +29,16 @@ class StackFrame:
     """From 1; 0 unknown."""
     in_app: bool
     """It is the program's own code."""
+
+
+def plain_cell(file: str) -> str:
+    """A file without what differs between kernels, if it is a notebook's cell: it is named by its text, in a
+    folder of the process, or behind the cell's number."""
+    return _OF_KERNEL.sub("", file)
+
+
+def plain_function(qualname: str) -> str:
+    """A qualified name without what differs between versions of Python: comprehensions are frames up to 3.11
+    only, and generic functions have one more since 3.12."""
+    qualname = _JAVA_NUMBERS.sub("$", qualname)
+    return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)).strip(".") or "<module>"

@@ -19,8 +19,8 @@ from loopcanary.model.waiting import Contributor, LockProof, StateWord, Target
 
 
 class StallScope(Enum):
-    """What was too long: one callback, or a turn as a whole, none of whose callbacks was too long. Of a crash
-    also that the thread was in neither."""
+    """What was too long: one callback; or a turn as a whole, or its part before or after such a callback.
+    Of a crash also that the thread was in neither."""
 
     CALLBACK = "callback"
     TURN = "turn"
@@ -28,11 +28,17 @@ class StallScope(Enum):
 
 
 class StallState(Enum):
-    """Whether the stall is over, goes on, or ended with the process."""
+    """Whether the stall is over, goes on, or ended with the process: by a signal, or a fault of its own."""
 
     ENDED = "ended"
     ONGOING = "ongoing"
     KILLED = "killed"
+    CRASHED = "crashed"
+
+    @property
+    def is_of_process(self) -> bool:
+        """Whether the process ended with it."""
+        return self in (StallState.KILLED, StallState.CRASHED)
 
 
 class Severity(Enum):
@@ -41,6 +47,12 @@ class Severity(Enum):
     STALL = "stall"
     HANG = "hang"
     ANR = "anr"
+
+
+def severity_of(duration_ns: int) -> Severity:
+    if duration_ns >= ANR_NS:
+        return Severity.ANR
+    return Severity.HANG if duration_ns >= HANG_NS else Severity.STALL
 
 
 _ALIKE = 1 / 4
@@ -88,6 +100,18 @@ class Culprit:
     end_column: int = 0
 
 
+def culprit_at(frame: StackFrame) -> Culprit:
+    """The frame's line, without its source."""
+    return Culprit(
+        function=frame.function,
+        qualname=frame.qualname,
+        file=frame.file,
+        line=frame.line,
+        source=None,
+        in_app=frame.in_app,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
     """What the culprit was doing: the call as written, and the function that was reached."""
@@ -121,8 +145,8 @@ class Holder:
 
 
 def chief_holders(holders: Sequence[Holder]) -> tuple[Holder, ...]:
-    """Of each place that held more than a quarter as long as the longest, the thread that did so most. In the
-    order of the places: which of them held longer is chance."""
+    """For each place that held more than a quarter as long as the longest, the thread that held most there.
+    In the order of the places: which of them held longer is chance."""
     held: dict[tuple[str, str], float] = {}
     first: dict[tuple[str, str], Holder] = {}
     for holder in holders:

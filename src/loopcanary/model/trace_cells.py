@@ -17,6 +17,10 @@ CELL_BYTES: Final = 4_096
 CELLS: Final = 64
 _HEAD: Final = struct.Struct("<QII")
 TEXT_BYTES: Final = CELL_BYTES - _HEAD.size
+PART: Final = b"+"
+"""What the text of a cell begins with that has a part of a longer record. The record has a later cell, with
+the serials of its parts."""
+PARTS_MAX: Final = CELLS // 2
 _SERIAL_MAX: Final = 1 << 62
 
 

@@ -42,8 +42,8 @@ def parse_size_bytes(text: str) -> int:
 
 
 def _amount(text: str, units: dict[str, int]) -> int | None:
-    """Of a number and its unit; None where that is not what the text has. `re` would take 3 ms of each
-    watched start."""
+    """The amount in a text of a number and its unit; None if the text is not one. `re` would take 3 ms of
+    each watched start."""
     text = text.strip()
     unit = text.lstrip("0123456789.")
     number = text[: len(text) - len(unit)]

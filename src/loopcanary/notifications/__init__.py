@@ -1,5 +1,4 @@
-"""Notifications about new stalls, sent from outside the watched program: desktop and webhook.
+"""Notifications about new stalls and other issues: desktop and webhook.
 
-None of this runs in a watched program: `loopcanary notify` follows stores, as `ui` does. A program whose
-settings ask for notifications has that command started beside it, once a store (docs/notifications.md).
+The keeper sends them, or a program that judges its stalls itself (docs/how-to/notifications.md).
 """

@@ -15,7 +15,7 @@ _WAIT_S = 10.0
 
 
 class Desktop:
-    """Shows notices. Its library's loop runs while something is shown, on the thread that delivers."""
+    """Shows notices. Its library's loop runs while something is shown, on the thread that delivers then."""
 
     name = "desktop"
 
@@ -39,8 +39,10 @@ class Desktop:
                 f"the desktop does not show it ({type(error).__name__})", again=False
             ) from None
 
+    def cut(self) -> None:
+        """Does nothing: `deliver` bounds its own wait."""
+
     def close(self) -> None:
-        """Ends the loop."""
         if self._runner is not None:
             self._runner.close()
 

@@ -1,29 +1,44 @@
-"""Posts notices to a webhook. Standard library only; each try is over within a bounded time."""
+"""Posts notices to a webhook, as Slack's incoming webhooks take them:
+https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+
+`text` says everything by itself: Mattermost, and Discord's addresses that end in /slack, show it and leave
+`blocks` alone. Names in it come from the watched program and its users: they are shown as they are, mention
+nobody, link nothing and format nothing.
+"""
 
 from __future__ import annotations
 
 import http.client
+import ipaddress
+import json
+import os
 import socket
 import ssl
-import threading
 import time
 from base64 import b64encode
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import field
 from email.utils import parsedate_to_datetime
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from loopcanary.notifications.address import Address, is_this_machine
+from loopcanary.late_dataclass import dataclass
 from loopcanary.notifications.notice import Notice
 from loopcanary.notifications.outlet import DeliveryError
-from loopcanary.notifications.slack import body_of
+from loopcanary.whose_folder import open_file
 
 _WAIT_S = 5.0
 """For each step: connecting, TLS, the answer's next piece."""
-_WHOLE_S = 10.0
-"""For all of them: a receiver may send its answer byte by byte."""
 _RETRY_AFTER_MAX_S = 3_600.0
 _OVERLOADED = 500
+_HEADER_MAX, _SECTION_MAX = 150, 3_000
+"""Of Slack: https://docs.slack.dev/reference/block-kit/blocks"""
+_APART = "\u200b"
+"""Zero width: `@everyone` and `@channel` mention people in Discord and Mattermost, `@` and this does not."""
+_MARKS = str.maketrans({"`": "'", "@": f"@{_APART}", "&": "&amp;", "<": "&lt;", ">": "&gt;"})
+"""&, < and > are Slack's control characters; nothing ends a piece of code, in which nothing else counts."""
 
 
 class Webhook:
@@ -31,41 +46,44 @@ class Webhook:
 
     name = "webhook"
 
-    def __init__(self, address: Address, *, whole_s: float = _WHOLE_S) -> None:
+    def __init__(self, address: Address) -> None:
         self._address = address
-        self._whole_s = whole_s
+        self._connection: http.client.HTTPConnection | None = None
+        """While a notice is delivered."""
 
     def deliver(self, notice: Notice) -> None:
         """DeliveryError where the receiver did not take it; its text says nothing of the address."""
         body = body_of(notice)
         try:
-            connection = self._connection()
+            connection = self._connection = self._connected()
             try:
                 status, retry_after = self._post(connection, body)
             finally:
+                self._connection = None
                 connection.close()
         except (OSError, http.client.HTTPException, ValueError) as error:
             # Their texts may have the host or the address.
             raise DeliveryError(_reason(error), again=True) from None
         _judge(status, retry_after)
 
+    def cut(self) -> None:
+        """Ends every wait of the delivering thread on its connection."""
+        connection = self._connection
+        if connection is not None and isinstance(connection.sock, socket.socket):
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Nothing stays open between two posts."""
 
     def _post(self, connection: http.client.HTTPConnection, body: bytes) -> tuple[int, str | None]:
-        deadline = threading.Timer(self._whole_s, _cut, [connection])
-        deadline.daemon = True
-        deadline.start()
-        try:
-            headers = {"Content-Type": "application/json", "User-Agent": "loopcanary", "Connection": "close"}
-            connection.request("POST", self._address.target, body, headers)
-            answer = connection.getresponse()
-            # Redirects are not followed: the message goes to the address that was given, or nowhere.
-            return answer.status, answer.getheader("Retry-After")
-        finally:
-            deadline.cancel()
+        headers = {"Content-Type": "application/json", "User-Agent": "loopcanary", "Connection": "close"}
+        connection.request("POST", self._address.target, body, headers)
+        answer = connection.getresponse()
+        # Redirects are not followed: the message goes to the address that was given, or nowhere.
+        return answer.status, answer.getheader("Retry-After")
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _connected(self) -> http.client.HTTPConnection:
         host, port = self._address.host, self._address.port
         if not self._address.is_encrypted:
             return http.client.HTTPConnection(host, port, timeout=_WAIT_S)  # this machine
@@ -82,18 +100,11 @@ class Webhook:
 
 
 def _credentials(user: str | None, password: str | None) -> dict[str, str]:
-    """Of a proxy, as its variable has them."""
+    """The header with a proxy's user and password, as its variable has them."""
     if user is None:
         return {}
     both = f"{unquote(user)}:{unquote(password or '')}".encode()
     return {"Proxy-Authorization": f"Basic {b64encode(both).decode()}"}
-
-
-def _cut(connection: http.client.HTTPConnection) -> None:
-    """Ends every wait of the other thread on it."""
-    if isinstance(connection.sock, socket.socket):
-        with suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _judge(status: int, retry_after: str | None) -> None:
@@ -131,3 +142,99 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "the receiver refuses the connection"
     return f"the receiver cannot be reached ({type(error).__name__})"
+
+
+def body_of(notice: Notice) -> bytes:
+    title, lines = _code(notice.title), [_code(line) for line in notice.lines]
+    header = {"type": "plain_text", "text": notice.title[:_HEADER_MAX], "emoji": False}
+    sections: list[dict[str, Any]] = [{"type": "header", "text": header}]
+    if lines:
+        text = "\n".join(lines)[:_SECTION_MAX]
+        sections.append({"type": "section", "text": {"type": "mrkdwn", "text": text}})
+    message = {"text": "\n".join([title, *lines]), "blocks": sections}
+    return json.dumps(message, ensure_ascii=True).encode()
+
+
+def _code(text: str) -> str:
+    return f"`{text.translate(_MARKS)}`"
+
+
+VARIABLE = "LOOPCANARY_WEBHOOK_URL"
+NO_ADDRESS = f"no address is set: put it into {VARIABLE}, or into a file and its path into webhook_file"
+_LENGTH_MAX = 4_096
+
+
+class AddressError(ValueError):
+    """There is no webhook to be used. Its text is for people, and says nothing of the address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A checked address, which does not show itself."""
+
+    is_encrypted: bool
+    host: str = field(repr=False)
+    port: int = field(repr=False)
+    target: str = field(repr=False)
+    """Path and query, as the request has it."""
+
+
+def read_address(environ: Mapping[str, str], file: str | None) -> tuple[Address, str]:
+    """The address, and where it was found. AddressError."""
+    text, where = environ.get(VARIABLE, "").strip(), VARIABLE
+    if not text and file is not None:
+        where = "the file of webhook_file"
+        try:
+            # A secret that is mounted is a link. A pipe would be waited for.
+            with os.fdopen(open_file(os.path.realpath(file)), "rb") as opened:
+                text = opened.read(_LENGTH_MAX + 1).decode().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            known = error.strerror or "it is no plain file" if isinstance(error, OSError) else None
+            reason = known or "it is no text"
+            raise AddressError(f"{where} cannot be read: {reason}") from None
+    if not text:
+        raise AddressError(NO_ADDRESS)
+    return parse_address(text, where), where
+
+
+def parse_address(text: str, where: str) -> Address:
+    """The parts of an address: https, or http on this machine. AddressError names `where` only."""
+    problem = _problem(text)
+    if problem is not None:
+        raise AddressError(f"the address in {where} {problem}")
+    parts = urlsplit(text)
+    assert parts.hostname is not None
+    is_encrypted = parts.scheme == "https"
+    return Address(
+        is_encrypted=is_encrypted,
+        host=parts.hostname,
+        port=parts.port or (443 if is_encrypted else 80),
+        target=(parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
+    )
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether what is sent there stays on this machine."""
+    if host == "localhost" or host.endswith(".localhost"):  # RFC 6761
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _problem(text: str) -> str | None:
+    if len(text) > _LENGTH_MAX or not (text.isascii() and text.isprintable()) or " " in text:
+        return "is no address"
+    try:
+        parts = urlsplit(text)
+        port_is_sound = parts.port != 0
+    except ValueError:
+        return "is no address"
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_sound:
+        return "is no address: it begins with https://"
+    if parts.username is not None:
+        return "has a user name, which is not sent"
+    if parts.scheme == "http" and not is_this_machine(parts.hostname):
+        return "is not encrypted: https is wanted for other machines"
+    return None

@@ -28,7 +28,7 @@ _COMMAND_BYTES = 256
 
 
 def target_of(process: Process, name: str, arguments: tuple[int, ...]) -> Target | None:
-    """What the call works on; None where it has no name, or that is not known."""
+    """The target of a call; None: it has no name, or that is not known."""
     if not arguments:
         return None
     if name == "wait4":
@@ -60,7 +60,7 @@ def _descriptor(process: Process, number: int) -> Target | None:
 
 
 def _child(process: Process, pid: int) -> Target | None:
-    """A child by its number in the process's pid namespace; named only where that is ours."""
+    """A child by its number in the process's pid namespace, named if that is ours."""
     if pid <= 0 or process.inner_pid() != process.pid:
         return None
     try:
@@ -75,7 +75,7 @@ def _child(process: Process, pid: int) -> Target | None:
 
 
 def _peer(process: Process, inode: str) -> str:
-    """`10.0.0.5:5432`, or the path of a unix socket; empty where it has no peer or that is not known."""
+    """`10.0.0.5:5432`, or the path of a unix socket; empty: it has no peer, or that is not known."""
     for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6), ("udp", socket.AF_INET)):
         for fields in _rows(process, table):
             if len(fields) > 9 and fields[9] == inode:

@@ -51,16 +51,22 @@ class Image:
     bias: int
     end: int
     dynamic: int | None
-    """Where its dynamic section is."""
+    """The address of its dynamic section."""
 
 
 def read_image(memory: Memory, file: MappedFile) -> Image | None:
-    """The image of a mapped file; None where it is none."""
+    """The image of a mapped file; None: it is not one."""
     head = memory.read(file.base, _HEADER.size)
     if head is None or head[:4] != b"\x7fELF" or head[5] != (1 if sys.byteorder == "little" else 2):
         return None
     if head[4] != 2:
-        return Image(machine=_machine_of(head), is_64_bit=False, bias=0, end=file.end, dynamic=None)
+        return Image(
+            machine=int.from_bytes(head[18:20], sys.byteorder),
+            is_64_bit=False,
+            bias=0,
+            end=file.end,
+            dynamic=None,
+        )
     fields = _HEADER.unpack(head)
     segments_at, entry_bytes, count = fields[5], fields[9], fields[10]
     if entry_bytes != _SEGMENT.size or count > _SEGMENTS_MAX:
@@ -79,12 +85,8 @@ def read_image(memory: Memory, file: MappedFile) -> Image | None:
     return Image(machine=fields[2], is_64_bit=True, bias=bias, end=end, dynamic=dynamic)
 
 
-def _machine_of(head: bytes) -> int:
-    return int.from_bytes(head[18:20], sys.byteorder)
-
-
 def exported(memory: Memory, file: MappedFile, image: Image, names: Iterable[str]) -> dict[str, int]:
-    """Addresses, in the process, of those of the names that the image exports as data."""
+    """Addresses, in the process, of the names that the image exports as data."""
     tables = _tables(memory, file, image)
     strings, symbols = tables.get(_STRINGS), tables.get(_SYMBOLS)
     if strings is None or symbols is None:
@@ -100,7 +102,7 @@ def exported(memory: Memory, file: MappedFile, image: Image, names: Iterable[str
 
 
 def _tables(memory: Memory, file: MappedFile, image: Image) -> dict[int, int]:
-    """Where the tables are that the dynamic section names."""
+    """The addresses of the tables in the dynamic section."""
     tables: dict[int, int] = {}
     at = image.dynamic
     for _ in range(_ENTRIES_MAX if at is not None else 0):
@@ -195,7 +197,7 @@ def _is_data(symbol: tuple[int, ...]) -> bool:
 
 
 def in_file(path: str, image: Image, names: Iterable[str]) -> dict[str, int]:
-    """The same from the symbol table that the file of the image has where it was not stripped."""
+    """The same from the symbol table of the image's file, if it was not stripped."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

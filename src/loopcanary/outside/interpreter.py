@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.outside import elf
-from loopcanary.outside.errors import OutsideError
 from loopcanary.outside.memory import MappedFile, Memory, mapped_files, mappings
-from loopcanary.outside.processes import Process
+from loopcanary.outside.processes import OutsideError, Process
 
 _RUNTIME = "_PyRuntime"
 _VERSION = "Py_Version"
@@ -24,10 +23,10 @@ class Interpreter:
     """The CPython of a process, by the addresses of what it exports."""
 
     version_hex: int
-    """As PY_VERSION_HEX."""
+    """PY_VERSION_HEX."""
     addresses: dict[str, int]
     file: MappedFile
-    """Program or library that it is in."""
+    """The program or library with it."""
 
     @property
     def minor(self) -> tuple[int, int]:
@@ -43,11 +42,8 @@ class Interpreter:
 
 
 def locate(process: Process, memory: Memory, symbols: Sequence[str]) -> Interpreter:
-    """The interpreter of the process, with the addresses of `symbols`.
-
-    Raises OutsideError where there is none that can be read: no CPython, another architecture, a version
-    before 3.11.
-    """
+    """The interpreter of the process, with the addresses of `symbols`. OutsideError: none can be read, as
+    there is no CPython, another architecture, or a version before 3.11."""
     files = mapped_files(mappings(process))
     _check_machine(process, memory, files)
     names = [_RUNTIME, _VERSION, *symbols]
@@ -71,7 +67,8 @@ def locate(process: Process, memory: Memory, symbols: Sequence[str]) -> Interpre
 def _search(
     process: Process, memory: Memory, files: Iterable[MappedFile], names: Sequence[str]
 ) -> tuple[dict[str, int], MappedFile | None]:
-    """First come, first served, as by the dynamic linker: a program may have copies of a library's data."""
+    """Takes the first file of each name, as the dynamic linker does: a program may have copies of a
+    library's data."""
     found: dict[str, int] = {}
     where = None
     for file in files:
@@ -79,7 +76,7 @@ def _search(
         if image is None:
             continue
         here = elf.exported(memory, file, image, [name for name in names if name not in found])
-        if not here and not found and _may_be_static(process, file):
+        if not here and not found and file.path == process.executable():
             here = elf.in_file(f"{process.folder}/exe", image, names)
         found = here | found
         if _RUNTIME in here:
@@ -90,15 +87,11 @@ def _search(
 
 
 def _in_order(process: Process, files: Sequence[MappedFile]) -> Iterator[MappedFile]:
-    """The program itself, what is named after Python, and the rest: a library may have it in itself."""
+    """The program itself, files named after Python, and the rest: a library may contain Python."""
     executable = process.executable()
     code = [file for file in files if file.executable][:_FILES_MAX]
     rank = {file: (file.path != executable, "libpython" not in file.name) for file in code}
     yield from sorted(code, key=lambda file: rank[file])
-
-
-def _may_be_static(process: Process, file: MappedFile) -> bool:
-    return file.path == process.executable()
 
 
 def _check_machine(process: Process, memory: Memory, files: Sequence[MappedFile]) -> None:

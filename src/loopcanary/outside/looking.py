@@ -10,10 +10,8 @@ from loopcanary.model.outside import StackReading, ThreadSight, WaitedLock
 from loopcanary.model.stack import Frame, Stack
 from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof, LockView
 from loopcanary.outside.descriptors import target_of
-from loopcanary.outside.errors import OutsideError
 from loopcanary.outside.interpreter import Interpreter
-from loopcanary.outside.processes import Process
-from loopcanary.outside.tasks import Task, read_task
+from loopcanary.outside.processes import OutsideError, Process, Task, read_task
 
 # As native/core/watchdog/frame_source.h and flight_format.h have them.
 _READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackReading.MOVING}
@@ -42,16 +40,16 @@ class Walker(Protocol):
     OUTSIDE_SYMBOLS: Sequence[str]
 
     def outside_open(self, pid: int, version_hex: int, addresses: dict[str, int], /) -> Any:
-        """A handle for the others. RuntimeError: why that CPython cannot be read."""
+        """A handle for the others. RuntimeError says why that CPython cannot be read."""
 
     def outside_threads(self, handle: Any, /) -> list[tuple[int, int, int]]:
-        """(interpreter, thread state, thread number) of all."""
+        """(interpreter, thread state, thread number) of all threads."""
 
     def outside_stack(self, handle: Any, thread: int, /) -> tuple[int, bool, bool, tuple[Any, ...]]:
         """(result, whether outer frames, whether inner ones were left out, frames)."""
 
     def outside_name(self, handle: Any, thread: int, tid: int, /) -> str:
-        """What `threading` calls the thread; empty unknown."""
+        """The thread's name in `threading`; empty: unknown."""
 
     def outside_gil(self, handle: Any, thread: int, /) -> tuple[int, int, int, int]:
         """(state, holder's thread number, range of the addresses that who waits for it sleeps on)."""
@@ -62,7 +60,7 @@ class Walker(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was seen. Threads: the main one first, then by number, those without Python last."""
+    """The threads that were read: the main one first, then by number, those without Python last."""
 
     threads: tuple[ThreadSight, ...]
     notes: tuple[str, ...] = ()
@@ -70,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PythonThread:
-    """A thread state, by its address, and the thread it belongs to."""
+    """A thread state, by its address, and its thread."""
 
     state: int
     interpreter: int
@@ -78,10 +76,8 @@ class _PythonThread:
 
 
 def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_name: SyscallName) -> Found:
-    """Reads all threads, once. Nothing of the process is stopped: each thread is seen at a moment of its own.
-
-    Raises OutsideError where the process ends meanwhile, or its CPython is not one that can be read.
-    """
+    """Reads all threads once, each at a moment of its own, without stopping anything. OutsideError: the
+    process ends meanwhile, or its CPython cannot be read."""
     try:
         handle = walker.outside_open(process.pid, interpreter.version_hex, interpreter.addresses)
     except RuntimeError as error:
@@ -105,10 +101,8 @@ def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_nam
 
 
 def _states(found: list[tuple[int, int, int]]) -> dict[int, _PythonThread]:
-    """By inner thread number.
-
-    A thread may have states in several interpreters. The latest one comes first, the main one last.
-    """
+    """Thread states by inner thread number. A thread may have several, of several interpreters: the latest
+    comes first, the main one last."""
     interpreters = list(dict.fromkeys(interpreter for interpreter, _, _ in found))[::-1]
     numbers = {interpreter: number for number, interpreter in enumerate(interpreters)}
     return {
@@ -117,7 +111,7 @@ def _states(found: list[tuple[int, int, int]]) -> dict[int, _PythonThread]:
 
 
 class _Eyes:
-    """What is the same for all threads of one look."""
+    """The facts that all threads of one look share."""
 
     def __init__(
         self,
@@ -135,7 +129,7 @@ class _Eyes:
         self._program = process.text("comm").removesuffix("\n")
 
     def see(self, tid: int, python: _PythonThread | None) -> ThreadSight | None:
-        """The thread; None where it has ended."""
+        """The thread; None: it has ended."""
         # The frames first, and the call that it is in right behind: they change fastest.
         result, truncated, inner_cut, frames = (
             (1, False, False, ())
@@ -174,7 +168,7 @@ class _Eyes:
     def _held(
         self, python: _PythonThread, task: Task, call: str | None
     ) -> tuple[bool, bool, WaitedLock | None]:
-        """Whether it holds the GIL, whether it waits for it, and the lock that it waits for."""
+        """Whether it holds the GIL or waits for it, and the lock that it waits for."""
         state, _, low, high = self._walker.outside_gil(self._handle, python.state)
         if state == _GIL_HELD_BY_SELF:
             return True, False, None

@@ -22,8 +22,7 @@ import stat
 from contextlib import suppress
 from typing import Any
 
-from loopcanary.outside.errors import OutsideError
-from loopcanary.outside.processes import Process
+from loopcanary.outside.processes import OutsideError, Process
 
 SCRIPT, WAITING, TAKEN, REQUEST, ANSWER = "script.py", "waiting", "taken", "request.json", "answer.json"
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - a folder of mode 0700 is made there
@@ -34,7 +33,7 @@ class Mailbox:
     """One request to one process."""
 
     def __init__(self, process: Process, script: str, request: dict[str, Any]) -> None:
-        """`script`: its text, in which `{folder!r}` stands for the folder. Raises OutsideError."""
+        """Leaves a script, in whose text `{folder!r}` stands for the folder. OutsideError."""
         self._name = f"loopcanary-attach-{process.pid}-{secrets.token_hex(4)}"
         self._is_withdrawn = False
         self._place, self._here, self.folder = self._make(process)
@@ -51,7 +50,7 @@ class Mailbox:
 
     @property
     def script(self) -> str:
-        """Path of the script, as the process sees it."""
+        """The path of the script, as the process sees it."""
         return f"{self.folder}/{SCRIPT}"
 
     @property
@@ -64,7 +63,7 @@ class Mailbox:
         return True
 
     def answer(self) -> dict[str, Any] | None:
-        """What the script has answered; None where it has not yet. What is no answer is an error in it."""
+        """The script's answer; None: there is none yet. Anything else becomes an error in it."""
         try:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
             descriptor = os.open(ANSWER, flags, dir_fd=self._here)
@@ -84,14 +83,14 @@ class Mailbox:
         return {"error": "the process gave an answer that cannot be read"}
 
     def withdraw(self) -> bool:
-        """Takes the request back; False where the process has already taken it."""
+        """Takes the request back; False: the process has already taken it."""
         with suppress(OSError):
             os.rename(WAITING, "withdrawn", src_dir_fd=self._here, dst_dir_fd=self._here)
             self._is_withdrawn = True
         return self._is_withdrawn
 
     def close(self) -> None:
-        """Removes the folder; not after `withdraw`: the script, which is still to be run, does."""
+        """Removes the folder; after `withdraw` the script, which is still to run, does that."""
         if not self._is_withdrawn:
             for name in (SCRIPT, WAITING, TAKEN, REQUEST, ANSWER, f"{ANSWER}.new"):
                 with suppress(OSError):
@@ -102,7 +101,7 @@ class Mailbox:
         os.close(self._place)
 
     def _make(self, process: Process) -> tuple[int, int, str]:
-        """Descriptors of the place and of the folder in it, and the folder's path."""
+        """Makes the folder: descriptors of its place and of itself, and its path."""
         problem = ""
         for path in _PLACES:
             try:

@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.outside.errors import OutsideError
-from loopcanary.outside.processes import Process
+from loopcanary.outside.processes import OutsideError, Process
 
 _MAPS_BYTES = 32 << 20
 _READ_BYTES = 1 << 20
@@ -43,7 +42,7 @@ class MappedFile:
 
     @property
     def name(self) -> str:
-        """Last part of its path."""
+        """The last part of its path."""
         return self.path.removesuffix(" (deleted)").rpartition("/")[2]
 
 
@@ -52,7 +51,7 @@ class Memory:
     given to another one."""
 
     def __init__(self, process: Process) -> None:
-        """Raises NotReadableError where the kernel refuses, OutsideError where the process is gone."""
+        """NotReadableError: the kernel refuses. OutsideError: the process is gone."""
         self._process = process
         try:
             self._descriptor = os.open(process.folder / "mem", os.O_RDONLY | os.O_CLOEXEC)
@@ -71,7 +70,7 @@ class Memory:
         os.close(self._descriptor)
 
     def read(self, address: int, size: int) -> bytes | None:
-        """So many bytes from there; None where not all of them can be read."""
+        """So many bytes from the address; None: not all of them can be read."""
         if not (0 <= address < 1 << 63) or not 0 <= size <= _READ_BYTES:
             return None
         try:
@@ -81,13 +80,13 @@ class Memory:
         return data if len(data) == size else None
 
     def words(self, layout: struct.Struct, address: int) -> tuple[int, ...] | None:
-        """Numbers from there; None where they cannot be read."""
+        """Numbers from the address; None: they cannot be read."""
         data = self.read(address, layout.size)
         return None if data is None else layout.unpack(data)
 
 
 def mappings(process: Process) -> list[Mapping]:
-    """What is mapped. Raises NotReadableError, and OutsideError where the process is gone."""
+    """The process's mappings. NotReadableError; OutsideError: the process is gone."""
     try:
         with (process.folder / "maps").open("rb") as file:
             text = file.read(_MAPS_BYTES)
@@ -118,10 +117,8 @@ def _mapping(line: bytes) -> Mapping | None:
 
 
 def mapped_files(maps: list[Mapping]) -> list[MappedFile]:
-    """Files with what is mapped of them from their first byte on, in the order of addresses.
-
-    Between two parts of one there may be anonymous memory (.bss), but no part of another.
-    """
+    """Files with their mappings from the first byte on, in the order of addresses. Between two mappings of a
+    file there may be anonymous memory (.bss), but no other file."""
     named = [one for one in maps if one.inode and one.path.startswith("/")]
     files = []
     for (path, device, inode), group in groupby(named, key=lambda one: (one.path, one.device, one.inode)):
@@ -142,22 +139,16 @@ def mapped_files(maps: list[Mapping]) -> list[MappedFile]:
 
 
 def openable(process: Process, file: MappedFile) -> str | None:
-    """A path by which the file that is mapped can be opened from here; None where there is none.
-
-    The process may have another root folder, or see other mounts, and a file of that name need not be the one
-    that is mapped.
-    """
+    """A path by which the mapped file can be opened from here; None: there is none. The process may have
+    another root folder or other mounts, where a file of that name need not be the mapped one."""
     for root in (f"{process.folder}/root", ""):
         try:
             facts = Path(f"{root}{file.path}").stat()
         except OSError:
             continue
         # What is mapped of a file on btrfs or overlayfs has another device than the file.
-        if facts.st_ino == file.inode and (root or _device(facts) == file.device):
+        if facts.st_ino == file.inode and (
+            root or f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}" == file.device
+        ):
             return f"{root}{file.path}"
     return None
-
-
-def _device(facts: os.stat_result) -> str:
-    """As /proc/PID/maps has it."""
-    return f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}"

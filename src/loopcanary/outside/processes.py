@@ -1,4 +1,5 @@
-"""What /proc says of a process."""
+"""A process and its threads, as /proc shows them, and the errors of reading them: a sentence for people
+each."""
 
 from __future__ import annotations
 
@@ -6,7 +7,23 @@ import os
 from pathlib import Path
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.outside.errors import NotReadableError, OutsideError
+
+
+class OutsideError(Exception):
+    """The process is not there, cannot be read, or ended meanwhile."""
+
+
+class NotReadableError(OutsideError):
+    """The kernel does not let this user read the process."""
+
+
+class NotReachableError(OutsideError):
+    """The process cannot run a script: its Python is too old, or its settings refuse."""
+
+
+class HangsError(OutsideError):
+    """The process did not answer in time."""
+
 
 _PROC = Path("/proc")
 _TICKS_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -16,7 +33,7 @@ _GONE = (FileNotFoundError, ProcessLookupError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process by its number and the moment of its start, which together name it for ever."""
+    """A process by its number and the moment of its start, which together name it forever."""
 
     pid: int
     start_ticks: int
@@ -24,7 +41,7 @@ class Process:
 
     @classmethod
     def of(cls, pid: int, proc: Path = _PROC) -> Process:
-        """The process that has this number now. Raises OutsideError where there is none that runs."""
+        """The process that has this number now. OutsideError: none that runs has it."""
         if not (proc / "self").exists():
             raise OutsideError(f"processes are read from {proc}, which this system does not have")
         state, start = _state_and_start(proc, pid)
@@ -37,12 +54,11 @@ class Process:
 
     @property
     def folder(self) -> Path:
-        """Its folder in /proc."""
         return self.proc / str(self.pid)
 
     @property
     def is_kernels(self) -> bool:
-        """Whether it has no memory of its own."""
+        """Whether it is a thread of the kernel, without memory of its own."""
         try:
             return not str((self.folder / "exe").readlink())
         except FileNotFoundError:  # also where it ends at this moment: then everything else says so
@@ -57,7 +73,7 @@ class Process:
             raise OutsideError(f"process {self.pid} ended while it was being read")
 
     def text(self, name: str) -> str:
-        """A file of its folder; empty where it cannot be read."""
+        """A file of its folder; empty: it cannot be read."""
         try:
             return (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except (OSError, ValueError):
@@ -73,14 +89,14 @@ class Process:
         return [os.fsdecode(word) for word in raw.removesuffix(b"\0").split(b"\0")]
 
     def executable(self) -> str:
-        """Path of its program as the process has it; empty unknown."""
+        """The path of its program, as the process has it; empty: unknown."""
         try:
             return str((self.folder / "exe").readlink())
         except OSError:
             return ""
 
     def age_ns(self) -> int | None:
-        """For how long it has been running."""
+        """How long it has been running."""
         try:
             up_s = float((self.proc / "uptime").read_text(encoding="ascii").split()[0])
         except (OSError, ValueError, IndexError):
@@ -88,11 +104,11 @@ class Process:
         return max(int(up_s * 1e9) - self.start_ticks * 1_000_000_000 // _TICKS_S, 0)
 
     def inner_pid(self) -> int:
-        """Its number in its own pid namespace: what it takes for its number itself."""
+        """Its number in its own pid namespace, which it takes for its number."""
         return _inner_number(self.text("status"), self.pid)
 
     def inner_tids(self) -> dict[int, int]:
-        """Its threads: number as the process has it, and as it is here."""
+        """Its threads: from their numbers as the process has them to those here."""
         tids = [int(name) for name in _listed(self.folder / "task") if name.isdigit()]
         return {_inner_number(self.text(f"task/{tid}/status"), tid): tid for tid in tids}
 
@@ -168,3 +184,43 @@ def _number(path: Path) -> int | None:
         return int(path.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
+
+
+_RUNNING = "running"
+_NO_CALL = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A thread, with number and arguments of its system call; None: it is in none, or unknown."""
+
+    tid: int
+    name: str
+    state: str
+    call: tuple[int, tuple[int, ...]] | None = None
+    is_running: bool = False
+    """Whether it is on a CPU at this moment."""
+
+
+def read_task(process: Process, tid: int) -> Task | None:
+    """The thread now; None: it has ended."""
+    state = process.text(f"task/{tid}/stat").rpartition(")")[2].strip()[:1]
+    if not state or state in "ZXx":
+        return None
+    text = process.text(f"task/{tid}/syscall").strip()
+    return Task(
+        tid=tid,
+        name=process.text(f"task/{tid}/comm").removesuffix("\n"),
+        state=state,
+        call=_call(text),
+        is_running=text == _RUNNING,
+    )
+
+
+def _call(text: str) -> tuple[int, tuple[int, ...]] | None:
+    words = text.split()
+    try:
+        number, arguments = int(words[0]), tuple(int(word, 16) for word in words[1:7])
+    except (IndexError, ValueError):
+        return None
+    return None if number == _NO_CALL else (number, arguments)

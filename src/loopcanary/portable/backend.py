@@ -15,23 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.model.config import Config
 from loopcanary.model.evidence import LaneTotals, StallEvidence
-from loopcanary.portable.clocks import ThreadClocks
-from loopcanary.portable.gc_log import CollectionLog
+from loopcanary.portable.clocks import CollectionLog, ThreadClocks
 from loopcanary.portable.lane import THREAD, Lane
 from loopcanary.portable.lanes import Lanes
-from loopcanary.portable.observer import Observer
-from loopcanary.portable.running_loops import RunningLoops
-from loopcanary.portable.scopes import PortableScopes
+from loopcanary.portable.loops import RunningLoops
 from loopcanary.portable.stall_watch import Limits
 from loopcanary.portable.turns import ThreadTurns
-from loopcanary.portable.watchdog import Watchdog, WatchdogBell
-from loopcanary.portable.work import WorkBrackets
+from loopcanary.portable.watchdog import Observer, Watchdog, WatchdogBell
+from loopcanary.portable.work import PortableScopes, WorkBrackets
 
 if TYPE_CHECKING:
     from typing import Protocol
 
     class Feeds(Protocol):
-        """What runs with the engine."""
+        """A part that starts and stops with the engine."""
 
         def start(self) -> None: ...
 
@@ -61,9 +58,6 @@ class PortableBackend:
         self._news: deque[StallEvidence] = deque(maxlen=_NEWS_MAX)
         self._news_bell = WatchdogBell()
         self._news_dropped = 0
-        self.on_news: Callable[[], object] | None = None
-        """Called with each stall, on the watchdog's thread, while no drain waits. It blocks and raises
-        nothing."""
         self._collections = CollectionLog(clock)
         self._observer = Observer(
             clock=clock, clocks=ThreadClocks(), collections=self._collections, publish=self._publish
@@ -83,7 +77,8 @@ class PortableBackend:
         """Gets scenes and work from `scopes`."""
 
     def _longest(self) -> tuple[str, str, int] | None:
-        """Thread, kind of loop and length of the longest turn that goes on, without what was granted."""
+        """Thread, kind of loop and length in ns of the longest turn that is not over, less the time that
+        `expect` granted. None: no loop is in a turn."""
         now_ns, found = self._clock(), None
         for lane in (one.lane for one in self._lanes.watched):
             ongoing, identity = lane.look(), lane.identity
@@ -135,7 +130,7 @@ class PortableBackend:
         """Makes a `wait` return."""
         self._news_bell.ring()
 
-    def take(self) -> Sequence[StallEvidence]:
+    def read(self) -> Sequence[StallEvidence]:
         """Stalls that ended or became an ANR since the last call."""
         taken: list[StallEvidence] = []
         while self._news:
@@ -146,7 +141,7 @@ class PortableBackend:
         """Nothing is kept of what was taken."""
 
     def stalls_ended(self) -> int:
-        """As protocols.engine.Backend."""
+        """See protocols.engine.Backend."""
         return self._observer.counters["stalls"] + sum(len(one.lane.ended) for one in self._lanes.watched)
 
     def totals(self) -> Sequence[LaneTotals]:
@@ -199,5 +194,3 @@ class PortableBackend:
             self._news_dropped += 1
         self._news.append(evidence)
         self._news_bell.ring()
-        if self.on_news is not None:
-            self.on_news()

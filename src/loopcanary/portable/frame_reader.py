@@ -69,7 +69,6 @@ class FrameCache:
         self._frames: dict[tuple[int, int], tuple[CodeType, Frame]] = {}
 
     def stack(self, reading: Reading) -> Stack:
-        """The stack of a reading."""
         return Stack(frames=tuple(map(self._frame, reading.places)), truncated=reading.truncated)
 
     def _frame(self, place: Place) -> Frame:

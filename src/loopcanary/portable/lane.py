@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from loopcanary.model.evidence import SLICE_NS, CallbackNames, LaneTotals, congested_slices
+from loopcanary.model.timeline import LongWork, ShortWork, WorkKind
 from loopcanary.model.waiting import Contributor
-from loopcanary.portable.history import LaneSums, LongTurn, LongTurns, TurnHistory, earlier
 from loopcanary.portable.names import names_of_work
 
 THREAD = "thread"
@@ -49,9 +49,8 @@ class Ended(NamedTuple):
     earlier: TurnHistory
     """What there was before."""
     callbacks: int
-    """How many a probe has reported, ..."""
     longest_ns: int
-    """...and the longest of the named pieces of work."""
+    """The longest of the named pieces of work."""
 
 
 class WorkTally:
@@ -239,7 +238,7 @@ class Lane:
             self.tally.add(names.name, duration_ns)
 
     def name_work(self, work: object) -> None:
-        """Says what is going on, as portable_names.names_of_work has it; None: nothing that has a name. Own
+        """Says what is going on, as names.names_of_work has it; None: nothing that has a name. Own
         thread."""
         if self._work_epoch != self.epoch:
             self._work_epoch = self.epoch
@@ -248,7 +247,7 @@ class Lane:
             self._work = work
 
     def work(self, epoch: int) -> Any:
-        """What the work of this epoch is, if that was said."""
+        """The work of this epoch; None if it was not named."""
         return self._work if self._work_epoch == epoch else None
 
     def look(self) -> Ongoing | None:
@@ -260,7 +259,7 @@ class Lane:
         return Ongoing(epoch, begin_ns) if self.epoch == epoch else None
 
     def before(self, begin_ns: int) -> TurnHistory:
-        """What there was before the work that goes on and began then. Any thread."""
+        """The history of the lane before the present work, which began at `begin_ns`. Any thread."""
         return earlier(self._long.copy(), self.opened_ns, self._sums(begin_ns))
 
     def totals(self, now_ns: int) -> LaneTotals:
@@ -319,7 +318,7 @@ class Lane:
         self._on_ended()
 
     def _sums(self, begin_ns: int) -> LaneSums:
-        """Up to the turn that began then, which is not over."""
+        """The sums up to the turn that began then, which is not over."""
         turns = 0 if self.identity.by_ticks else self.turns
         return LaneSums(begin_ns, turns, self._callbacks_before, self._busy_ns)
 
@@ -349,3 +348,110 @@ def _upper_bound(bucket: int) -> int:
         return _FIRST_BUCKET_NS
     octave, part = divmod(bucket - 1, 1 << _SUB_BITS)
     return (17 + part) << (octave + _MIN_BITS - _SUB_BITS)
+
+
+LEAST_NS = 1_000_000
+_ROUND_NS = 4_000_000_000
+_KEPT_MAX = 64
+
+
+class LaneSums(NamedTuple):
+    """The sums of a lane at a moment."""
+
+    at_ns: int
+    turns: int
+    callbacks: int
+    busy_ns: int
+
+
+class LongTurn(NamedTuple):
+    """A turn that was long."""
+
+    before: LaneSums
+    end_ns: int
+    callbacks: int
+    longest_ns: int
+    longest: CallbackNames | None
+
+    @property
+    def after(self) -> LaneSums:
+        """What the lane had done when it was over."""
+        return LaneSums(
+            self.end_ns,
+            self.before.turns + 1,
+            self.before.callbacks + self.callbacks,
+            self.before.busy_ns + self.end_ns - self.before.at_ns,
+        )
+
+
+class TurnHistory(NamedTuple):
+    """What there was before a stall, as StallEvidence has it."""
+
+    work: tuple[LongWork, ...] = ()
+    from_ns: int | None = None
+    last: ShortWork | None = None
+
+
+class LongTurns:
+    """The log of one lane. Own thread; others may copy it."""
+
+    __slots__ = ("_kept", "_most_ns", "limit_ns")
+
+    def __init__(self, threshold_ns: int) -> None:
+        self.limit_ns = LEAST_NS
+        self._most_ns = max(LEAST_NS, threshold_ns // 2)
+        self._kept: deque[LongTurn] = deque(maxlen=_KEPT_MAX)
+
+    def add(self, turn: LongTurn) -> None:
+        """A turn is over that was no shorter than the limit."""
+        kept = self._kept
+        if kept and turn.before.at_ns - kept[-1].end_ns > _ROUND_NS:
+            self.limit_ns = LEAST_NS
+        elif len(kept) == _KEPT_MAX and turn.end_ns - kept[0].before.at_ns < _ROUND_NS:
+            self.limit_ns = min(2 * self.limit_ns, self._most_ns)
+        kept.append(turn)
+
+    def copy(self) -> tuple[LongTurn, ...]:
+        """The turns that are kept, oldest first. Any thread."""
+        return tuple(self._kept.copy())
+
+
+def earlier(turns: Sequence[LongTurn], opened_ns: int, begin: LaneSums) -> TurnHistory:
+    """What the lane did before a stall that began with these sums. Pure."""
+    over = [turn for turn in turns if turn.end_ns <= begin.at_ns]
+    is_whole = len(turns) < _KEPT_MAX
+    since = LaneSums(opened_ns, 0, 0, 0) if is_whole or not over else None
+    work = []
+    for turn in over:
+        work.append(_long_work(turn, None if since is None else _short(since, turn.before)))
+        since = turn.after
+    return TurnHistory(
+        work=tuple(work),
+        from_ns=min(opened_ns if is_whole or not over else over[0].before.at_ns, begin.at_ns),
+        last=None if since is None else _short(since, begin),
+    )
+
+
+def _long_work(turn: LongTurn, short: ShortWork | None) -> LongWork:
+    length_ns = turn.end_ns - turn.before.at_ns
+    named = turn.longest if 2 * turn.longest_ns >= length_ns else None
+    return LongWork(
+        kind=WorkKind.TURN if named is None else WorkKind.CALLBACK,
+        begin_ns=turn.before.at_ns,
+        end_ns=turn.end_ns,
+        name=None if named is None else named.name,
+        task=None if named is None else named.task,
+        callbacks=turn.callbacks,
+        longest_ns=turn.longest_ns,
+        short=short,
+    )
+
+
+def _short(since: LaneSums, until: LaneSums) -> ShortWork:
+    busy_ns = max(0, until.busy_ns - since.busy_ns)
+    return ShortWork(
+        turns=max(0, until.turns - since.turns),
+        callbacks=max(0, until.callbacks - since.callbacks),
+        busy_ns=busy_ns,
+        idle_ns=max(0, until.at_ns - since.at_ns - busy_ns),
+    )

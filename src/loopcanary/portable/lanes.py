@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from loopcanary.portable.lane import Lane, LaneIdentity
-from loopcanary.portable.observer import WatchedLane
 from loopcanary.portable.stall_watch import Limits
+from loopcanary.portable.watchdog import WatchedLane
 
 LANES_MAX = 256
 _TICKS_PER_DELAY = 4
@@ -44,7 +44,6 @@ class Lanes:
             return self._reopen(identity, loop) or self._open(identity, loop)
 
     def here(self) -> list[Lane]:
-        """The open lanes of the calling thread."""
         ident = threading.get_ident()
         lanes = (one.lane for one in self.watched)
         return [lane for lane in lanes if lane.identity.ident == ident and lane.closed_ns is None]

@@ -9,6 +9,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from loopcanary.model.evidence import CallbackNames
+from loopcanary.whose_exception import ours
 
 _NAME_MAX = 256
 _PARTIALS_MAX = 8
@@ -38,7 +39,7 @@ def mark_of(handle: Any, loop: Any) -> Mark | None:
             return None if names is None else Mark(weakref.ref(handle), names)
         task = _current_task(loop)
         return None if task is None else Mark(weakref.ref(task), _names_of_task(task))
-    except Exception:  # noqa: BLE001 - tasks and callbacks are other people's; a name is worth no fault
+    except ours():  # tasks and callbacks are other people's; a name is worth no fault
         return None
 
 
@@ -50,8 +51,9 @@ def mark_of_called(code: CodeType | None) -> Mark | None:
 
 
 def names_of_work(work: Any) -> CallbackNames | None:
-    """Of what a probe has said that it is: a name; something with `work_names()`, which gives the name and
-    that of its task, or None; or what has a qualified name. Any thread; raises nothing."""
+    """The names of a piece of work as a probe describes it: by a name, by an object with `work_names()`,
+    which returns the name and that of its task, or None, or by an object with a qualified name. Any thread;
+    raises nothing."""
     if work is None or isinstance(work, CallbackNames):
         return work
     if isinstance(work, str):
@@ -62,7 +64,7 @@ def names_of_work(work: Any) -> CallbackNames | None:
             return _names_of_callback(work)
         name, task = named()
         return CallbackNames(name=name[:_NAME_MAX], task=None if task is None else task[:_NAME_MAX])
-    except Exception:  # noqa: BLE001 - they are other people's objects; a name is worth no fault
+    except ours():  # they are other people's objects; a name is worth no fault
         return None
 
 
@@ -72,7 +74,7 @@ def context_of_work(work: Any) -> object:
     try:
         told = getattr(work, "work_context", None)
         return None if told is None else told()
-    except Exception:  # noqa: BLE001 - as above
+    except ours():  # as above
         return None
 
 
@@ -80,7 +82,7 @@ def runners_of(loop: Any) -> tuple[tuple[int, int], ...]:
     """The frames that run it, where a probe knows (protocols.PortableSide). Any thread; raises nothing."""
     try:
         runners = getattr(loop, "runners", ())
-    except Exception:  # noqa: BLE001 - it may be the program's own loop
+    except ours():  # it may be the program's own loop
         return ()
     return runners if type(runners) is tuple else ()
 

@@ -3,27 +3,31 @@
 The same words as the native engine's LoopHooks (native/probes/hooks/loop_hooks.h), in Python: a probe that
 speaks them serves both.
 
-    run_begin()        the loop begins to run on this thread: the first turn
+    run_begin()        the loop begins to run on this thread: the first turn. True: in a turn of a loop
+                       around it
     wait_begin()       the loop is about to wait: the turn is over
     wait_end()         the wait is over: the next turn
-    work_begin(work)   a callback; `work` names it (portable_names.names_of_work). Outside a turn it is one
+    work_begin(work)   a callback; `work` names it (names.names_of_work). Outside a turn it is one
     work_end()
-    works_end()        all that were begun in the innermost function of around_works (around.py)
+    works_end()        all that were begun in the innermost function of around_works
     run_end()          the loop runs no more
 """
 
 from __future__ import annotations
 
 import threading
-from functools import partial
+from collections.abc import Callable
+from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from loopcanary.portable import around
+from loopcanary.whose_exception import ours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from loopcanary.portable.lane import Lane
+    from loopcanary.protocols.engine import PartBoundary
+
+
+_NAMES_MAX = 1024
 
 
 class _OpenWork(NamedTuple):
@@ -33,7 +37,6 @@ class _OpenWork(NamedTuple):
     work: object
     begin_ns: int
     is_turn: bool
-    """It is a turn by itself."""
 
 
 class _Interrupted(NamedTuple):
@@ -67,8 +70,8 @@ class _ThreadState(threading.local):
 class ThreadTurns:
     """Turns and callbacks of every thread, of one engine. Called on the thread that works.
 
-    A loop inside a callback is no part of the callback, which is judged up to there, and from there on anew.
-    What was not begun is not ended either.
+    A loop inside a callback is not a part of the callback, which is judged up to there, and from there on
+    anew. What was not begun is not ended either.
     """
 
     def __init__(
@@ -86,17 +89,18 @@ class ThreadTurns:
         """Nothing is reported any more. Any thread."""
         self._is_over = True
 
-    def run_begin(self, kind: str) -> None:
-        """A loop begins to run, perhaps inside of another one's callback."""
+    def run_begin(self, kind: str) -> bool:
+        """A loop begins to run, perhaps inside of another one's callback. True: in a turn of that one."""
         here = self._here
         now_ns = self._enter(here)
         lane = self._lane(here, kind)
         if lane is not None:
             lane.begin(now_ns)
             self._wake()
+        return here.runs[-1].was_in_turn
 
     def run_end(self) -> None:
-        """It runs no more: the callback that it ran in goes on."""
+        """The loop runs no more: the callback that it ran in goes on."""
         here = self._here
         lane = here.lane
         if lane is not None:
@@ -122,7 +126,7 @@ class ThreadTurns:
             self._interrupt(here, lane, self._clock())
 
     def wait_end(self) -> None:
-        """Its wait is over. Nothing, where the thread has no lane."""
+        """The loop's wait is over. Does nothing where the thread has no lane."""
         here = self._here
         lane = here.lane
         if lane is not None and lane.closed_ns is None and not self._is_over:
@@ -168,7 +172,7 @@ class ThreadTurns:
             self.work_end()
 
     def works_leave(self, outer: int) -> None:
-        """Ends them as well."""
+        """Ends the callbacks that began in the function."""
         self.works_end()
         self._here.outside = outer
 
@@ -213,6 +217,20 @@ class ThreadTurns:
         return lane
 
 
+def _hook(tell: Callable[[ThreadTurns, str, object], object]) -> Callable[..., None]:
+    """A method that tells the engine that runs, if one does."""
+
+    def hook(self: TurnHooks, work: object = None, *_: object) -> None:
+        try:
+            turns = self._turns()
+            if turns is not None:
+                tell(turns, self.kind, work)
+        except ours():  # the failure is ours, and the loop must go on
+            self._fault()
+
+    return hook
+
+
 class TurnHooks:
     """What a probe is given: the hooks of one kind of loop. Further arguments are ignored, so that a hook may
     be handed to a loop as it is. Raises nothing of ours."""
@@ -229,96 +247,77 @@ class TurnHooks:
         self._loop_seen = loop_seen
         self._turns = turns
 
-    def run_begin(self, *_: object) -> None:
-        """The loop begins to run on this thread."""
+    def run_begin(self, *_: object) -> bool:
+        """The loop begins to run on this thread. True: in a turn of a loop around it."""
         try:
             if self._loop_seen is not None:
                 self._loop_seen()
             turns = self._turns()
-            if turns is not None:
-                turns.run_begin(self.kind)
-        except Exception:  # noqa: BLE001 - the failure is ours, and the loop must go on
+            return turns is not None and turns.run_begin(self.kind)
+        except ours():  # as in _hook
             self._fault()
+            return False
 
-    def run_end(self, *_: object) -> None:
-        try:
-            turns = self._turns()
-            if turns is not None:
-                turns.run_end()
-        except Exception:  # noqa: BLE001 - as above
-            self._fault()
-
-    def wait_begin(self, *_: object) -> None:
-        try:
-            turns = self._turns()
-            if turns is not None:
-                turns.wait_begin(self.kind)
-        except Exception:  # noqa: BLE001 - as above
-            self._fault()
-
-    def wait_end(self, *_: object) -> None:
-        try:
-            turns = self._turns()
-            if turns is not None:
-                turns.wait_end()
-        except Exception:  # noqa: BLE001 - as above
-            self._fault()
-
-    def work_begin(self, work: object = None, *_: object) -> None:
-        try:
-            turns = self._turns()
-            if turns is not None:
-                turns.work_begin(self.kind, work)
-        except Exception:  # noqa: BLE001 - as above
-            self._fault()
-
-    def work_end(self, *_: object) -> None:
-        """The callback ends."""
-        try:
-            turns = self._turns()
-            if turns is not None:
-                turns.work_end()
-        except Exception:  # noqa: BLE001 - as above
-            self._fault()
-
-    def works_end(self, *_: object) -> None:
-        """The callbacks end that were begun in the innermost call of `around_works`."""
-        try:
-            turns = self._turns()
-            if turns is not None:
-                turns.works_end()
-        except Exception:  # noqa: BLE001 - as above
-            self._fault()
+    run_end = _hook(lambda turns, *_: turns.run_end())
+    wait_begin = _hook(lambda turns, kind, _: turns.wait_begin(kind))
+    wait_end = _hook(lambda turns, *_: turns.wait_end())
+    work_begin = _hook(lambda turns, kind, work: turns.work_begin(kind, work))
+    work_end = _hook(lambda turns, *_: turns.work_end())
+    works_end = _hook(lambda turns, *_: turns.works_end())
+    """The callbacks end that were begun in the innermost call of `around_works`."""
 
     def around_wait(self, function: Callable[..., Any], /) -> Callable[..., Any]:
-        return around.wait(self, function)
+        """The function's call is the loop's wait. This and the next two: native/probes/hooks/around.h."""
+
+        def waiting(*args: Any, **names: Any) -> Any:
+            self.wait_begin()
+            try:
+                return function(*args, **names)
+            finally:
+                self.wait_end()
+
+        return update_wrapper(waiting, function)
 
     def around_works(self, function: Callable[..., Any], /) -> Callable[..., Any]:
-        return around.works(self._works_enter, function)
+        """Callbacks that begin in the function end with it."""
+
+        def running(*args: Any, **names: Any) -> Any:
+            turns = self._turns()
+            before = 0 if turns is None else turns.works_enter()
+            try:
+                return function(*args, **names)
+            finally:
+                if turns is not None:
+                    turns.works_leave(before)
+
+        return update_wrapper(running, function)
 
     def around_work(
         self, function: Callable[..., Any], attribute: str, name_of: Callable[[type, type], str], /
     ) -> Callable[..., Any]:
-        return around.work(self, function, attribute, name_of)
+        """The function's call is a callback, named by the types of its second argument and of its
+        attribute."""
+        known: dict[tuple[type, type], str] = {}
 
-    def _works_enter(self) -> Callable[[], object]:
-        turns = self._turns()
-        return _nothing if turns is None else partial(turns.works_leave, turns.works_enter())
+        def working(owner: Any, subject: Any, *args: Any, **names: Any) -> Any:
+            types = (type(subject), type(getattr(subject, attribute, None)))
+            name = known.get(types)
+            if name is None:
+                name = name_of(*types)
+                if len(known) < _NAMES_MAX:
+                    known[types] = name
+            self.work_begin(name)
+            try:
+                return function(owner, subject, *args, **names)
+            finally:
+                self.work_end()
+
+        return update_wrapper(working, function)
 
     def _fault(self) -> None:
         turns = self._turns()
         if turns is not None:
             turns.faults += 1
-
-
-def _nothing() -> None:
-    """What there is to end where nothing runs."""
-
-
-class _Boundary(Protocol):
-    def call(
-        self, part: str, work: Callable[..., object], /, *args: object, keep: bool = False
-    ) -> object: ...
 
 
 class Starter(Protocol):
@@ -329,7 +328,7 @@ class Starter(Protocol):
         """The engine; None before its start."""
 
     @property
-    def boundary(self) -> _Boundary:
+    def boundary(self) -> PartBoundary:
         """Contains what fails."""
 
     def start(self) -> None:
@@ -348,7 +347,6 @@ class CanaryTurns:
     def LoopHooks(  # noqa: N802 - as the extension has it
         self, kind: str, loop_seen: Callable[[], object] | None = None, /
     ) -> TurnHooks:
-        """The hooks of one kind of loop."""
         return TurnHooks(kind, loop_seen, self._turns)
 
     def runs(self, loop: Any, kind: str | None = None) -> None:
@@ -365,10 +363,11 @@ class CanaryTurns:
             self._contain(backend.loops.stopped, loop)
 
     def _contain(self, tell: Callable[..., object], *told: object) -> None:
-        self._canary.boundary.call("portable probe", tell, *told, keep=True)
+        with self._canary.boundary("portable probe"):
+            tell(*told)
 
     def _turns(self) -> ThreadTurns | None:
-        """Of the engine, which starts with the first report."""
+        """The turns of the engine, which starts with the first report."""
         if self._canary.backend is None:
             self._canary.start()
         return getattr(self._canary.backend, "turns", None)

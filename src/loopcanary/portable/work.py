@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.portable.lane import Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import ContextVar
+
+    from loopcanary.portable.lanes import Lanes
+    from loopcanary.portable.watchdog import Observer
 
 
 class _OpenWorkHere(threading.local):
@@ -13,13 +21,12 @@ class _OpenWorkHere(threading.local):
 
     depth = 0
     lane: Lane | None = None
-    """The lane that times it."""
     own: Lane | None = None
     """The thread's own lane for work outside loops; opened once."""
     begin_ns = 0
     name = ""
     around: object = None
-    """What the loop's lane said was going on."""
+    """The work that the loop's lane said was going on."""
 
 
 class WorkBrackets:
@@ -74,3 +81,43 @@ class WorkBrackets:
             return
         around, here.around = here.around, None
         lane.note_work(here.name, max(0, now_ns - here.begin_ns), around)
+
+
+class PortableScopes:
+    """Implements protocols.engine.ScopeListener."""
+
+    def __init__(
+        self, work: WorkBrackets, lanes: Lanes, observer: Observer, wake: Callable[[], None]
+    ) -> None:
+        """`wake`: the watchdog, where it is parked."""
+        self._work = work
+        self._lanes = lanes
+        self._observer = observer
+        self._wake = wake
+
+    def work_begin(self, name: str) -> bool:
+        """A named piece of work begins on this thread: a part of what the thread is in, or timed alone.
+
+        Gives a token for `work_end`, true where it is timed alone.
+        """
+        is_alone = self._work.begin(name)
+        self._wake()
+        return is_alone
+
+    def work_end(self, _token: object = None) -> None:
+        """The work ends that began last on this thread."""
+        self._work.end()
+
+    def set_scene(self, scene: str | None) -> None:
+        """Where the user is, for stalls of this thread from now on."""
+        for lane in self._lanes.here():
+            lane.scene = scene
+
+    def allow(self, allowance_ns: int) -> None:
+        """The running work of this thread may take this time before it is a stall."""
+        for lane in self._lanes.here():
+            lane.allow(allowance_ns)
+
+    def use_scenes(self, variable: ContextVar[Any]) -> None:
+        """Samples read the scene of the callback's context."""
+        self._observer.scenes = variable

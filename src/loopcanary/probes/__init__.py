@@ -1,15 +1,19 @@
-"""Probes: what each kind of loop does, reported to the engine. One folder a kind.
+"""Probes: what each kind of loop does, reported to the engine. One module or folder a kind.
 
-Here is what they share: to wait for an import, to be loaded then, to patch what was imported.
+Here is what they share: to wait for an import, to be loaded then, to patch what was imported. And the answers
+of servers, of whatever loop.
 """
 
 from __future__ import annotations
 
 import sys
 
+from loopcanary.patches import OFF, ON, Patches, note
 from loopcanary.registry import load
+from loopcanary.whose_exception import ours, ours_of
 
-TYPE_CHECKING = False  # typing is not loaded for it: this runs at the start of every watched interpreter
+TYPE_CHECKING = False  # typing is not loaded for it
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.abc import Loader
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary._native import Native
+    from loopcanary.model import InputFigures
     from loopcanary.protocols.loops import PortableSide, Probe, Windows
     from loopcanary.protocols.tracing import Tracers
     from loopcanary.registry import LoopKind
@@ -94,11 +99,11 @@ class LoopcanaryFinder:
         self._searching: set[str] = set()
 
     def add(self, watch: ImportWatch) -> None:
-        """Waits for the modules of the watch."""
         for name in watch.names:
             self._waiting.setdefault(name, []).append(watch)
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
+            note(ON, "hook sys.meta_path")
 
     def remove(self, watch: ImportWatch) -> None:
         """Idempotent."""
@@ -112,9 +117,9 @@ class LoopcanaryFinder:
             # thread comes between: what it inserted would be lost.
             place = sys.meta_path.index(self)
             sys.meta_path = sys.meta_path[:place] + sys.meta_path[place + 1 :]
+            note(OFF, "hook sys.meta_path")
 
     def has(self, watch: ImportWatch) -> bool:
-        """Whether it waits for the modules of the watch."""
         return any(watch in waiting for waiting in self._waiting.values())
 
     def find_spec(
@@ -242,7 +247,6 @@ class LateProbe:
             self._probe.install()
 
     def uninstall(self) -> None:
-        """Takes back what is still ours."""
         self._is_on = False
         self._watch.cancel()
         probe, self._probe = self._probe, None
@@ -267,42 +271,22 @@ class LateProbe:
             probe.uninstall()
 
 
-class LaidPatches:
-    """What was replaced, newest last."""
-
-    def __init__(self) -> None:
-        self._laid: list[tuple[Any, str, object, object]] = []
-
-    def put(self, owner: Any, name: str, make: Callable[[Any], object]) -> None:
-        """Puts `make(original)` in the original's place, until all are taken back.
-
-        Args:
-            owner: A class or module; nothing happens where it has no such attribute of its own.
-            name: Of the attribute.
-            make: Called at once with the original; what it gives takes its place.
-        """
-        original = vars(owner).get(name)
-        if original is not None:
-            replacement = make(original)
-            self._laid.append((owner, name, original, replacement))
-            setattr(owner, name, replacement)
-
-    def take_back(self) -> bool:
-        """Puts every original back, except where another tool has patched over ours; whether there were any,
-        and none of those."""
-        is_whole = bool(self._laid)
-        while self._laid:
-            owner, name, original, replacement = self._laid.pop()
-            if vars(owner).get(name) is replacement:
-                setattr(owner, name, original)
-            else:
-                is_whole = False
-        return is_whole
-
-
 def is_from(function: object, module: ModuleType) -> bool:
     """Whether the function is the module's own: its code is of the module's file."""
     return hasattr(function, "__code__") and getattr(function, "__globals__", None) is vars(module)
+
+
+def loaded(part: str) -> dict[str, int]:
+    """Files that are mapped into this process whose path has `part` in it, and an address in each."""
+    places: dict[str, int] = {}
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:  # noqa: PTH123
+            for line in maps:
+                if part in line:
+                    places.setdefault(line.split(maxsplit=5)[-1].rstrip(), int(line.partition("-")[0], 16))
+    except ours_of(OSError):
+        return places
+    return places
 
 
 class PatchingProbe:
@@ -322,7 +306,7 @@ class PatchingProbe:
         self._loop_seen = loop_seen
         self._contain = contain
         self._is_on = False
-        self._patches = LaidPatches()
+        self._patches = Patches()
         self._watches: Sequence[ImportWatch] = ()
         """More of the library, which may be imported later."""
         self._notes: list[str] = []
@@ -345,7 +329,7 @@ class PatchingProbe:
             self._take_back()
 
     def notes(self) -> Sequence[str]:
-        """What of this library cannot be seen."""
+        """Lines that say what of this library cannot be seen."""
         return tuple(self._notes)
 
     def _patch(self) -> None:
@@ -353,3 +337,148 @@ class PatchingProbe:
 
     def _take_back(self) -> None:
         self._patches.take_back()
+
+
+class PollingProbe(PatchingProbe):
+    """For a library whose loop programs turn by hand, too (probes.polled), with the native engine."""
+
+    _polled: Any = None
+
+    def _pumping(self, original: Callable[..., Any]) -> Any:
+        """What takes the place of a function that looks for the library's events once."""
+
+        def pump(*args: Any, **names: Any) -> Any:
+            try:
+                begun = self._begin_pump()
+            except ours():  # such as at the interpreter's end
+                return original(*args, **names)
+            try:
+                return original(*args, **names)
+            finally:
+                self._end_pump(begun, 2)
+
+        return _named_as(original, pump)
+
+    def _pumping_natively(self, original: Callable[..., Any], *, is_bound: bool) -> Any:
+        """The same without a frame of Python's around the original."""
+        return self._engine.enclosed(original, self._begin_pump, self._end_pump, is_bound)
+
+    def _begin_pump(self) -> tuple[bool, bool] | None:
+        if self._polled is None:
+            from loopcanary.probes.polled import Polled  # few programs turn a loop by hand
+
+            self._polled = Polled(self._engine.LoopHooks(self.kind))
+        begun: tuple[bool, bool] = self._polled.begin()
+        return begun
+
+    def _end_pump(self, begun: tuple[bool, bool] | None, outward: int = 1) -> None:
+        if begun is not None:
+            self._polled.end(begun, sys._getframe(outward))
+
+    def _lay(self, owner: Any, name: str, make: Callable[[Any], object]) -> None:
+        """Puts `make(original)` in the place of what the owner has or makes when it is asked for."""
+        original = getattr(owner, name, None)
+        if self._is_on and original is not None:
+            self._patches.lay(owner, name, make(original))
+
+    def _closing(self, original: Callable[..., Any]) -> Any:
+        """What takes the place of a function that takes a window from the screen."""
+
+        def close(*args: Any, **names: Any) -> Any:
+            try:
+                return original(*args, **names)
+            finally:
+                if self._polled is not None:
+                    self._polled.over()
+
+        return _named_as(original, close)
+
+    def _take_back(self) -> None:
+        super()._take_back()
+        if self._polled is not None:
+            self._polled.over()
+
+
+def _named_as(original: Any, function: Any) -> Any:
+    """The function, by the original's name. PySide would make the signatures of a whole class, of which it
+    has not all types yet, where it is asked for a `__doc__`."""
+    for attribute in ("__module__", "__name__", "__qualname__"):
+        value = getattr(original, attribute, None)
+        if value is not None:
+            setattr(function, attribute, value)
+    function.__wrapped__ = original
+    return function
+
+
+_WITHOUT_LOOP = "(threads)"
+"""The common name of threads without a loop, such as those of WSGI servers."""
+
+
+class AnswersProbe:
+    """Times the answers to HTTP/1 requests on TCP sockets, of Python's and of uvloop's, in clear: seen where
+    these ask the system to receive and send (native/probes/answers/hook.c), whatever server, protocol or
+    stream of Python's is above them. Linux."""
+
+    kind = "answers"
+
+    def __init__(self, native: Native, contain: Callable[[Callable[[], None]], object]) -> None:
+        """`contain` calls a function, and nothing that it raises gets out."""
+        self._native = native
+        self._watches = [
+            ImportWatch("_socket", lambda: contain(self._hook_sockets)),
+            ImportWatch("uvloop.loop", lambda: contain(self._hook_uvloop)),
+        ]
+        self._hooked: list[int | str] = []
+
+    def install(self) -> None:
+        """Hooks what is imported, the others when they are. Idempotent."""
+        if not self._hooked:
+            for watch in self._watches:
+                watch.cancel()
+                watch.start()
+
+    def uninstall(self) -> None:
+        """Takes back every hook that is still ours. What was timed can still be read."""
+        for watch in self._watches:
+            watch.cancel()
+        hooked, self._hooked = self._hooked, []
+        for where in hooked:
+            self._native.unhook_answers(where)
+
+    def _hook_sockets(self) -> None:
+        sockets = sys.modules["_socket"]
+        self._hook(self._native.c_code(sockets.socket.recv))
+
+    def _hook_uvloop(self) -> None:
+        file = getattr(sys.modules["uvloop.loop"], "__file__", None)
+        if file:
+            self._hook(file)
+
+    def _hook(self, where: int | str) -> None:
+        if where and self._native.hook_answers(where):
+            self._hooked.append(where)
+
+
+def answer_figures(native: Native) -> Sequence[InputFigures]:
+    """Figures of the answers that were timed so far; one answer more or less. Any thread."""
+    rows = native.answers()
+    if not rows:
+        return ()
+    from loopcanary.model.config import REQUESTS_ONE_OF
+    from loopcanary.model.figures import InputFigures, quantile_ns
+
+    return [
+        InputFigures(
+            thread=thread or _WITHOUT_LOOP,
+            loop="requests",
+            events=events,
+            p50_ns=min(quantile_ns(counts, 0.5), worst_ns),
+            p98_ns=min(quantile_ns(counts, 0.98), worst_ns),
+            worst_ns=worst_ns,
+            worst=worst or None,
+            queued_ns=waited_ns,
+            lag_ns=lag_ns,
+            one_of=REQUESTS_ONE_OF,
+        )
+        for thread, events, lag_ns, waited_ns, worst_ns, worst, counts in rows
+    ]

@@ -13,7 +13,7 @@ _WRAP_MS = 1 << 32
 
 
 class EventStamps:
-    """Of one program's events."""
+    """The time stamps of one program's events."""
 
     def __init__(self) -> None:
         self._least_ms: int | None = None

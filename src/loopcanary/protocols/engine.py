@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from contextvars import ContextVar
 
     from loopcanary.model import LaneTotals, StallEvidence
@@ -30,12 +31,12 @@ class Backend(Protocol):
     def wake(self) -> None:
         """Makes a `wait` return. Any thread."""
 
-    def take(self) -> Sequence[StallEvidence]:
-        """Stalls that ended, or became an ANR, since the last call; an ANR is given once while it
-        lasts and once more when it is over (same serial)."""
+    def read(self) -> Sequence[StallEvidence]:
+        """Stalls that ended, or became a hang or an ANR, since the last call; they are given again when they
+        are over (same serial). The portable engine gives no hangs."""
 
     def release(self, evidence: StallEvidence) -> None:
-        """What `take` gave is stored, or not wanted: its place may be used again."""
+        """What `read` gave is stored, or not wanted: its place may be used again."""
 
     def stalls_ended(self) -> int:
         """How many stalls have ended that are to be taken, or were. Some microseconds, where `totals` takes
@@ -46,6 +47,19 @@ class Backend(Protocol):
 
     def statistics(self) -> dict[str, int]:
         """Own counters: what was done, and what was dropped for which reason."""
+
+
+class PartBoundary(Protocol):
+    """Stops, counts and says what a part of ours raises: engine.Boundary."""
+
+    def __call__(self, part: str) -> AbstractContextManager[bool, bool]:
+        """A block for this part, which stays on when it fails; gives whether it is on."""
+
+    def until_failure(self, part: str) -> AbstractContextManager[bool, bool]:
+        """A block for this part, which its first failure switches off."""
+
+    def reasons(self) -> dict[str, str]:
+        """First failure of each part."""
 
 
 class ScopeListener(Protocol):
@@ -61,8 +75,18 @@ class ScopeListener(Protocol):
     def set_scene(self, scene: str | None, /) -> None:
         """Where this thread's work is from now on."""
 
-    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
+    def use_scenes(self, variable: ContextVar[Any], /) -> None:
         """Scenes are used in this process: this variable holds them."""
 
     def allow(self, nanoseconds: int, /) -> None:
         """The running callback may take this time before it is a stall."""
+
+
+class Thread(Protocol):
+    """A thread that runs one function."""
+
+    def start(self) -> None:
+        """RuntimeError or OSError where the system gives none."""
+
+    def join(self, timeout_s: float) -> bool:
+        """Whether it has ended by then."""

@@ -77,7 +77,7 @@ class CpuRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """Where it ran. What identifies a person (IMEI, user id) is left out."""
+    """The device that the program ran on, without facts that identify a person (IMEI, user id)."""
 
     process: str = ""
     version: str = ""
@@ -94,7 +94,7 @@ class Blocked:
     """The main thread was blocked."""
 
     tool: str
-    """Who wrote it: `BlockCanary`."""
+    """Name of the tool that wrote it: `BlockCanary`."""
     lines: tuple[int, ...]
     """Numbers of the lines that it was read from."""
     device: Device = Device()
@@ -111,7 +111,7 @@ class Blocked:
     memory_free_bytes: int | None = None
     scene: str | None = None
     notes: tuple[str, ...] = ()
-    """More that it says, a sentence each."""
+    """Further facts of the text, a sentence each."""
     calls: tuple[SeenCall, ...] = ()
     """Each row before those inside it."""
     methods: Mapping[int, CodePlace] = field(default_factory=dict)

@@ -27,8 +27,8 @@ class LoopHooks(Protocol):
     """How a probe reports a loop that has hooks: the native engine's LoopHooks, or the portable one's
     (native/probes/hooks/loop_hooks.h). On the loop's thread; further arguments are ignored."""
 
-    def run_begin(self, *ignored: object) -> None:
-        """The loop begins to run on this thread: the first turn."""
+    def run_begin(self, *ignored: object) -> bool:
+        """The loop begins to run on this thread: the first turn. True: in a turn of a loop around it."""
 
     def run_end(self, *ignored: object) -> None:
         """The loop runs no more."""

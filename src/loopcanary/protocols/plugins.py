@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from loopcanary.late_dataclass import dataclass
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from loopcanary.model import Config, Issue, LagIssue, Session, Stall
-    from loopcanary.protocols.screens import TextScreen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What the other end can show."""
+
+    colour: bool = False
+    links: bool = False
+    width: int = 80
+    folder: str = ""
+    """Paths below it are shown relative to it."""
+
+
+class TextScreen(Protocol):
+    """Shows blocks of text to the person who reads a program's stderr. Never blocks, never raises."""
+
+    dropped: int
+    """Blocks that could not be shown."""
+
+    def write(self, block: str) -> bool:
+        """Shows the block; False if it was dropped."""
+
+    def is_terminal(self) -> bool:
+        """Whether the other end is one; it need not have colours."""
+
+    def look(self) -> Look:
+        """What it can show."""
 
 
 class TracerPort(Protocol):
@@ -36,22 +64,23 @@ class TracerPort(Protocol):
 
 @runtime_checkable
 class Tracer(Protocol):
-    """Records one kind of evidence by itself; one is made for each start of the engine. `destroy()`, where it
-    has one, is called when all that it reported has been taken; not in a forked child. One that also has
+    """Records one kind of evidence by itself; one is made for each start of the engine. Its methods run on
+    a thread of their own, and are given up after two seconds; `init` and `start` of one that has
+    `on_program_thread = True` run on the thread that starts the engine. `destroy()`, where it has one, is
+    called when all that it reported has been taken; not in a forked child. One that also has
     `counts() -> dict[str, int]` is asked by statistics(), on any thread."""
 
     name: str
 
     def init(self, desk: TracerPort) -> None:
-        """Called once, before `start`, on the thread that starts the engine: nothing is to be done yet.
+        """Called once, before `start`: nothing is to be done yet.
 
         Args:
             desk: Where to report. It may be kept.
         """
 
     def start(self) -> None:
-        """The engine runs: begins to record. As `init`; and again after a `stop`, on any thread, where it
-        is asked for."""
+        """The engine runs: begins to record. And again after a `stop`, where it is asked for."""
 
     def stop(self) -> None:
         """Takes back everything that it has put into the program. Called once for each `start`, whether
@@ -149,3 +178,11 @@ class Importer(Protocol):
         Raises:
             BundleError: The file is not as it should be; nothing of it is kept, as with any other error.
         """
+
+
+def counts_of(counts: Callable[[], object]) -> dict[str, int]:
+    """What a plugin has counted. Raises what it raises; TypeError: it gives something else."""
+    found = counts()
+    if not isinstance(found, dict) or not all(isinstance(count, int) for count in found.values()):
+        raise TypeError("it gives no dict of whole numbers")
+    return found

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from loopcanary.model import Clock, LagIssue, Session, Stall, TraceFigures
-    from loopcanary.model.figures.tracers import TracerState, TracerStep
+    from loopcanary.model.tracer_states import TracerState, TracerStep
 
     TracerHeard = Callable[[str, TracerState], object]
     """Called with a tracer's name and the state that it has come to."""
@@ -92,14 +92,16 @@ class IdleTrace(Protocol):
             scene: As of `FrameTrace.frame_drawn`.
         """
 
-    def spun(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
-        """The loop never waited, as some work asked for itself anew each time.
+    def spun(self, name: str, begin_ns: int, end_ns: int, runs: int, *, are_counted: bool = False) -> None:
+        """The loop never waited, as some work asked for itself anew each time. Called again with the same
+        begin as that goes on: all of it is one issue, which grows.
 
         Args:
             name: Of the work.
             begin_ns: When this began, as time.monotonic_ns().
             end_ns: When it ended, or now.
             runs: How often the work ran meanwhile.
+            are_counted: Each run was told by `ran`.
         """
 
 
@@ -201,17 +203,21 @@ class TracerSteps(Protocol):
 class Traces(Protocol):
     """What became of all traces, for the engine. Drain thread, unless said otherwise; nothing is raised."""
 
-    def begin(self, session: Session, clock: Clock, wake: Callable[[], None]) -> None:
-        """The engine runs; `wake` makes the drain look. Any thread."""
+    def run(self, wake: Callable[[], None]) -> None:
+        """The engine runs, and its drain takes the reports; `wake` makes it look. Any thread."""
 
-    def keep(self, notes: Any, found: Callable[[], object] | None = None) -> None:
-        """The engine runs, and what takes reports is in another process, or not loaded yet. Any thread."""
+    def keep(self, notes: Any) -> None:
+        """The engine runs, and a keeper reads the reports where they are noted. Any thread."""
+
+    def begin(self, session: Session, clock: Clock) -> None:
+        """The drain is about to take. Idempotent."""
 
     def end(self) -> None:
         """The engine runs no more; the last slices are over. Any thread."""
 
     def end_notes(self) -> int:
-        """In place of `end` and `close`, where a keeper reads what is noted. How many issues are."""
+        """Does `end` and `close` where a keeper reads the notes. Returns how many of the notes become
+        issues."""
 
     def close(self) -> TraceFigures:
         """All reports were taken; the last figures."""

@@ -1,4 +1,4 @@
-"""Tests that hang: their threads are shown by a process beside, which needs neither the GIL nor a signal.
+"""Tests that hang: a process beside shows their threads, which needs neither the GIL nor a signal.
 
 PYTEST_DONT_REWRITE: nothing is asserted here.
 """
@@ -9,18 +9,16 @@ import contextlib
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 from loopcanary.pytesting.limits import duration_ns
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
 
 class HangingTests:
-    """Hooks of pytest. They report each test's begin and end to the process beside (hang_helper)."""
+    """Hooks of pytest that report each test's begin and end to the process beside (hang_helper)."""
 
     __test__ = False
 
@@ -29,7 +27,7 @@ class HangingTests:
 
     @classmethod
     def of(cls, after: str) -> HangingTests:
-        """Starts the process beside. UsageError: `after` is no duration."""
+        """Starts the process beside. UsageError: `after` is not a duration."""
         try:
             after_ns = duration_ns(after, "--loopcanary-hang")
         except ValueError as error:
@@ -55,14 +53,13 @@ class HangingTests:
             self._tell("")
 
     def pytest_unconfigure(self) -> None:
-        """Ends the process beside."""
         with contextlib.suppress(OSError):
             if self._helper.stdin is not None:
                 self._helper.stdin.close()
         self._helper.wait()
 
     def _tell(self, test: str) -> None:
-        """Which test runs now; empty: none."""
+        """Reports the test that runs now; empty: none does."""
         stdin = self._helper.stdin
         if stdin is not None:
             with contextlib.suppress(OSError):  # a helper that is gone shows nothing: no test's fault

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause
 from loopcanary.model.units import parse_duration_ns
+from loopcanary.protocols.plugins import Look
+from loopcanary.reporters.blocks import stall_block
+from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     import pytest
 
     from loopcanary.model import Stall
 
+_WIDTH = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`max_ns`: None: no stall is too long."""
+    """The limit of a test; None: no stall is too long."""
 
     max_ns: int | None
     allow: tuple[str, ...] = ()
-    strict: bool | None = None
-    """Whether blocking calls raise; None: as the option says."""
 
     def broken_by(self, stalls: Iterable[Stall], known: frozenset[str]) -> list[Stall]:
-        """The stalls that are too long, longest first. `known`: fingerprints of the baseline."""
+        """The stalls that are too long, longest first, without the known bugs of the baseline."""
         if self.max_ns is None:
             return []
         found = [
@@ -45,12 +49,12 @@ class Limit:
 
 
 def _is_of_the_test(stall: Stall) -> bool:
-    """Not of the host (no core, a stopped process), nor of loopcanary's own work on an earlier stall."""
+    """False if the host (no core, a stopped process) or loopcanary's own work caused it."""
     return stall.cause is not Cause.HOST and not (stall.holder is not None and stall.holder.is_ours)
 
 
 def names_of(stall: Stall) -> list[str]:
-    """What `allow` is compared with: cause, function, call, and file of the line to change."""
+    """The names that `allow` is compared with: cause, function, call, and file of the line to change."""
     names = [stall.cause.value, stall.title]
     if stall.blamed is not None:
         names += [stall.blamed.qualname, stall.blamed.file]
@@ -60,8 +64,15 @@ def names_of(stall: Stall) -> list[str]:
     return names
 
 
+def told(stalls: Iterable[Stall]) -> str:
+    """The first stall as the console shows it, and the number of the others."""
+    first, *others = stalls
+    words = stall_block(first, Look(width=_WIDTH, folder=str(Path.cwd()))).rstrip("\n")
+    return words + (f"\nand {count_of(len(others), 'shorter stall')}" if others else "")
+
+
 def duration_ns(text: object, place: str) -> int:
-    """ValueError that names the place, where it is no duration."""
+    """Nanoseconds. ValueError, which names the place: it is not a duration."""
     try:
         if not isinstance(text, str):
             raise ValueError(f"{text!r} is no text such as '50ms'")  # noqa: TRY004, TRY301 - one kind for callers
@@ -71,7 +82,7 @@ def duration_ns(text: object, place: str) -> int:
 
 
 def limit_of(item: pytest.Item, default_ns: int | None) -> Limit:
-    """That of a test: of its closest marker, else the option's. ValueError for a marker that is wrong."""
+    """The limit of the closest marker, else that of the option. ValueError: the marker is wrong."""
     marker = item.get_closest_marker("loopcanary")
     if marker is None:
         return Limit(default_ns)
@@ -79,16 +90,13 @@ def limit_of(item: pytest.Item, default_ns: int | None) -> Limit:
 
 
 def _marked(args: Sequence[Any], options: Mapping[str, Any], default_ns: int | None, place: str) -> Limit:
-    unknown = set(options) - {"max_stall", "allow", "strict"}
+    unknown = set(options) - {"max_stall", "allow"}
     if args or unknown:
         words = ", ".join(sorted(unknown)) or "values without a name"
-        raise ValueError(f"{place}: the marker loopcanary takes max_stall, allow and strict, not {words}")
+        raise ValueError(f"{place}: the marker loopcanary takes max_stall and allow, not {words}")
     allow = options.get("allow", ())
     if isinstance(allow, str) or not all(isinstance(one, str) for one in allow):
         raise ValueError(f'{place}: allow is a list of texts, such as ["json.loads"]')
-    strict = options.get("strict")
-    if strict not in (None, True, False):
-        raise ValueError(f"{place}: strict is True or False, not {strict!r}")
     max_stall = options.get("max_stall")
     max_ns = default_ns if max_stall is None else duration_ns(max_stall, f"{place}: max_stall")
-    return Limit(max_ns, tuple(allow), strict)
+    return Limit(max_ns, tuple(allow))

@@ -1,4 +1,4 @@
-"""The pytest plugin: `pytest --loopcanary` watches the event loops of all tests. See docs/pytest.md.
+"""The pytest plugin: `pytest --loopcanary` watches the event loops of all tests. See docs/how-to/pytest.md.
 
 PYTEST_DONT_REWRITE: pytest loads this before it rewrites asserts; there is none here.
 
@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 _MARKER = (
-    'loopcanary(max_stall="50ms", allow=["json.loads"], strict=True): the test fails where it stalls an '
-    "event loop for that long or longer; allow: what may stall it all the same; strict: blocking calls raise"
+    'loopcanary(max_stall="50ms", allow=["json.loads"]): the test fails where it stalls an '
+    "event loop for that long or longer; allow: what may stall it all the same"
 )
-_STRICT = "loopcanary-strict"
 _KEY = pytest.StashKey[Any]()
 
 
@@ -23,11 +22,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options, and `loopcanary*` of the configuration file."""
     group = parser.getgroup("loopcanary", "stalls of event loops")
     group.addoption("--loopcanary", action="store_true", help="Watch the event loops of all tests.")
-    group.addoption(
-        "--loopcanary-strict",
-        action="store_true",
-        help="Calls that would block a running loop (time.sleep, open, connect) raise BlockingCallError.",
-    )
     for name, metavar, words in (
         ("fail", "DURATION", "Fail a test that stalls a loop for this long or longer: 50ms."),
         ("threshold", "DURATION", "What is a stall. Default: 100ms, or what fails a test if that is less."),
@@ -37,10 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("hang", "DURATION", "Show all threads of a test that runs for this long: 30s. The test goes on."),
     ):
         group.addoption(f"--loopcanary-{name}", metavar=metavar, help=words)
-    for name in ("", "_strict"):
-        parser.addini(
-            f"loopcanary{name}", f"As --loopcanary{name.replace('_', '-')}.", type="bool", default=False
-        )
+    parser.addini("loopcanary", "As --loopcanary.", type="bool", default=False)
     for name in ("fail", "threshold", "store", "baseline", "hang"):
         parser.addini(f"loopcanary_{name}", f"As --loopcanary-{name}.")
 
@@ -48,8 +39,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Starts to watch, if it is asked for."""
     config.addinivalue_line("markers", _MARKER)
-    if config.getoption("loopcanary_strict") or config.getini("loopcanary_strict"):
-        _configure_strict(config, is_default=True)
     _configure_hang(config)
     wanted = [
         config.getoption(f"loopcanary_{name}") for name in ("fail", "store", "baseline", "write_baseline")
@@ -61,21 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_KEY] = session = WatchedTests.of(config)
     config.pluginmanager.register(session, "loopcanary-session")
     session.start()
-
-
-def _configure_strict(config: pytest.Config, *, is_default: bool) -> None:
-    if not config.pluginmanager.has_plugin(_STRICT):
-        from loopcanary.pytesting.strict import StrictTests
-
-        config.pluginmanager.register(StrictTests(is_default=is_default), _STRICT)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """A marker may ask for strictness without the option."""
-    for item in session.items:
-        if any(marker.kwargs.get("strict") for marker in item.iter_markers("loopcanary")):
-            return _configure_strict(session.config, is_default=False)
-    return None
 
 
 def _configure_hang(config: pytest.Config) -> None:
@@ -97,7 +71,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def loopcanary(request: pytest.FixtureRequest) -> Any:
-    """What stalled in this test: `stalls`, `assert_no_stall("50ms")`. Skips it where nothing is watched."""
+    """The stalls of this test: `stalls`, `assert_no_stall("50ms")`. Skips the test if nothing is watched."""
     session = request.config.stash.get(_KEY, None)
     if session is None:
         pytest.skip("needs pytest --loopcanary")

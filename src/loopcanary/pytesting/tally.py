@@ -1,17 +1,18 @@
-"""What stalled in all tests, bug by bug; workers of pytest-xdist send theirs."""
+"""The bugs of all tests, of workers of pytest-xdist too, and the file of known ones."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model import Stall
 from loopcanary.model.units import format_duration
+from loopcanary.wire.known import bugs_named
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.model import Stall
 
 _TITLE_MAX = 200
 _TESTS_SHOWN = 3
@@ -20,8 +21,6 @@ _BUGS_SHOWN = 10
 
 @dataclass(slots=True, kw_only=True)
 class Tallied:
-    """One bug."""
-
     fingerprint: str
     title: str
     cause: str
@@ -34,15 +33,13 @@ class Tallied:
 
 
 class TestTally:
-    """Bugs by fingerprint."""
-
     __test__ = False
 
     def __init__(self) -> None:
         self.bugs: dict[str, Tallied] = {}
 
     def add(self, stalls: Iterable[Stall], test: str) -> None:
-        """Stalls of one test, by its id; empty: of none."""
+        """Adds the stalls of the test with this id; empty: outside of tests."""
         for stall in stalls:
             self._add(stall, test)
 
@@ -61,11 +58,10 @@ class TestTally:
         bug.tests[test] = bug.tests.get(test, 0) + 1
 
     def plain(self) -> list[dict[str, Any]]:
-        """For another process."""
         return [asdict(bug) for bug in self.bugs.values()]
 
     def merge(self, plain: Iterable[dict[str, Any]]) -> None:
-        """What `plain` gave there."""
+        """Adds what another process's `plain` gave."""
         for fields in plain:
             new = Tallied(**fields)
             bug = self.bugs.setdefault(new.fingerprint, new)
@@ -77,12 +73,11 @@ class TestTally:
                     bug.tests[test] = bug.tests.get(test, 0) + count
 
     def ranked(self) -> list[Tallied]:
-        """Most time first."""
         return sorted(self.bugs.values(), key=lambda bug: (-bug.total_ns, bug.fingerprint))
 
 
 def summary(bugs: list[Tallied], known: dict[str, str], *, shows_all: bool) -> Iterator[str]:
-    """Lines for the end of the run. `known`: the baseline's bugs, by fingerprint."""
+    """Lines for the end of the run; known bugs, by fingerprint, are those of the baseline."""
     shown = bugs if shows_all else bugs[:_BUGS_SHOWN]
     for bug in shown:
         mark = " (known)" if bug.fingerprint in known else ""
@@ -102,3 +97,21 @@ def _tests(bug: Tallied) -> str:
     names = [printable(test, _TITLE_MAX) or "no test (collection)" for test in most[:_TESTS_SHOWN]]
     more = len(most) - len(names)
     return ", ".join(names) + (f" and {count_of(more, 'more test')}" if more else "")
+
+
+def read_known(path: Path) -> dict[str, str]:
+    """Titles by fingerprint. ValueError: the file is missing, or not a baseline."""
+    try:
+        return bugs_named(path.read_bytes())
+    except OSError as error:
+        words = f"cannot be read ({error.strerror}): --loopcanary-write-baseline makes one"
+        raise ValueError(f"the baseline {path} {words}") from error
+    except ValueError as error:
+        raise ValueError(f"the baseline {path} is {error}") from error
+
+
+def write_known(path: Path, found: Iterable[Tallied]) -> None:
+    groups = [{"fingerprint": one.fingerprint, "title": one.title} for one in found]
+    groups.sort(key=lambda group: (group["title"], group["fingerprint"]))
+    text = json.dumps({"schema": 1, "groups": groups, "issue_groups": []}, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The watch over the tests of one process: which stalls there were since it was last asked."""
+"""The watch over the tests of one process: gives the stalls since it was last asked."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _NOT_OUTCOMES = frozenset(
         "stalls_dropped_ring_full",
     }
 )
-"""Of each stall beside its outcome, or of those that are not to be judged: the backend does not count them as
-ended."""
+"""Counts beside a stall's outcome, and counts of stalls that are not judged: the backend does not count these
+as ended."""
 _PATIENCE_S = 10.0
-"""For a stall to be judged: it takes some milliseconds, on a busy machine more."""
+"""A verdict takes some milliseconds, on a busy machine more."""
 _LOOK_S = 0.002
 
 
 class TestsWatch:
-    """The engine of this process. Used from one thread, that of the tests."""
+    """The engine of this process, used by the thread of the tests."""
 
     def __init__(self, threshold_ns: int, store: str | None) -> None:
         self._threshold_ns = threshold_ns
@@ -42,26 +42,26 @@ class TestsWatch:
         self._canary: Any = None
         self._known: set[str] = set()
         self._lost = 0
-        """Stalls that were recorded and never judged."""
+        """The number of stalls that were recorded and never judged."""
         self._ended = 0
-        """Stalls that had ended when all were judged."""
+        """The number of stalls that had ended when all were judged."""
 
     def start(self) -> None:
-        """ConfigError, where a setting of the environment or of a file is wrong."""
+        """ConfigError: a setting of the environment or of a file is wrong."""
         if self._store is None:
             self._own_folder = self._own_folder or tempfile.mkdtemp(prefix="loopcanary-tests-")
         self._canary = loopcanary.install(
             threshold=f"{self._threshold_ns}ns",
             store=str(Path(self._store or self._own_folder or "").absolute()),
-            console=False,
+            console="auto",  # notices are printed, stalls are not
             keeper=False,
             follow_children=False,
         )
-        # A test's own stalls are wanted at its end: this process judges them itself, from the first on.
-        self._canary.take_over()
+        if self._canary is not None:
+            # None yet; it waits until the drain has loaded the diagnosis, which is to slow down no test.
+            self._known.update(stall.id for stall in self._canary.stalls)
 
     def use(self, threshold_ns: int) -> None:
-        """Watches with this threshold from now on."""
         if self._canary is not None and threshold_ns != self._threshold_ns:
             loopcanary.uninstall()
             self._threshold_ns, self._lost, self._ended = threshold_ns, 0, 0
@@ -73,7 +73,7 @@ class TestsWatch:
             shutil.rmtree(self._own_folder, ignore_errors=True)
 
     def new_stalls(self) -> list[Stall]:
-        """The stalls that ended since the last call, oldest first. Waits until all are judged."""
+        """Waits until all stalls are judged; returns those that ended since the last call, oldest first."""
         if self._canary is None or not self._settle():
             return []
         new = [stall for stall in self._canary.stalls if stall.id not in self._known]
@@ -81,7 +81,7 @@ class TestsWatch:
         return new
 
     def _settle(self) -> bool:
-        """Waits; whether there may be stalls that were not seen yet."""
+        """Waits for the verdicts; returns whether there may be new stalls."""
         if self._count() == self._ended:  # asked at each phase of each test, so it has to be cheap
             return False
         patient_until = time.monotonic() + _PATIENCE_S
@@ -96,13 +96,12 @@ class TestsWatch:
             time.sleep(_LOOK_S)
 
     def _count(self) -> int:
-        """Stalls that have ended, judged or not."""
         backend = self._canary.backend
         return 0 if backend is None else backend.stalls_ended()
 
 
 def _outcomes(statistics: Mapping[str, Any]) -> int:
-    """How many stalls were judged: reported, or dropped."""
+    """The number of judged stalls, reported or dropped."""
     counts = (
         count
         for name, count in statistics.items()

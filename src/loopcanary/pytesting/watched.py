@@ -3,53 +3,44 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from loopcanary.protocols.screens import Look
-from loopcanary.pytesting.baseline import read_known, write_known
-from loopcanary.pytesting.limits import duration_ns, limit_of
-from loopcanary.pytesting.tally import TestTally, summary
+from loopcanary.model import Stall
+from loopcanary.pytesting.limits import duration_ns, limit_of, told
+from loopcanary.pytesting.tally import TestTally, read_known, summary, write_known
 from loopcanary.pytesting.watch import TestsWatch
-from loopcanary.reporters.blocks import stall_block
 from loopcanary.words.text import count_of
 
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
-
-    from loopcanary.model import Stall
-
 _DEFAULT_NS = 100_000_000
-_WIDTH = 100
 _OUTPUT = "loopcanary_bugs"
-"""What a worker of pytest-xdist sends them under."""
+"""The key under which a worker of pytest-xdist sends them."""
 
 
 class StallsSeen:
-    """What stalled in the test that runs: the fixture `loopcanary`."""
+    """The stalls of the test that runs: the fixture `loopcanary`."""
 
     def __init__(self, watch: TestsWatch) -> None:
         self._watch = watch
         self._stalls: list[Stall] = []
 
     def begin(self) -> None:
-        """Another test begins."""
         self._stalls.clear()
 
     def take(self) -> list[Stall]:
-        """All up to now, those that were not yet looked at last."""
+        """All stalls up to now, the new ones last."""
         self._stalls += self._watch.new_stalls()
         return self._stalls
 
     @property
     def stalls(self) -> list[Stall]:
-        """The stalls of this test up to now, oldest first."""
         return list(self.take())
 
     def assert_no_stall(self, longer_than: str = "0ms") -> None:
-        """AssertionError, with the stalls of this test as long as that; ValueError: that is no duration."""
+        """AssertionError names the stalls of this test that are as long. ValueError: not a duration."""
         __tracebackhide__ = True
         least_ns = duration_ns(longer_than, "assert_no_stall")
         found = [stall for stall in self.stalls if stall.duration_ns >= least_ns]
@@ -58,7 +49,7 @@ class StallsSeen:
 
 
 class WatchedTests:
-    """Registered with pytest where the watch is asked for."""
+    """The hooks of pytest, registered if the options ask for the watch."""
 
     __test__ = False
 
@@ -72,7 +63,7 @@ class WatchedTests:
         writes: str | None,
         runs_tests: bool,
     ) -> None:
-        """`fail_ns`: what fails a test; None: nothing does. `writes`: file of the new baseline."""
+        """A stall of `fail_ns` fails its test; None: none does. `writes` is the new baseline's file."""
         self._fail_ns = fail_ns
         self._threshold_ns = threshold_ns
         self._watch = watch
@@ -84,7 +75,7 @@ class WatchedTests:
 
     @classmethod
     def of(cls, config: pytest.Config) -> WatchedTests:
-        """As the options and the configuration say. UsageError where one is wrong."""
+        """Reads options and configuration. UsageError: one of them is wrong."""
 
         def option(name: str) -> str | None:
             return config.getoption(f"loopcanary_{name}") or config.getini(f"loopcanary_{name}") or None
@@ -115,7 +106,7 @@ class WatchedTests:
         )
 
     def start(self) -> None:
-        """A process that only hands tests to workers (pytest-xdist) has no loop to watch."""
+        """Starts the watch, unless this process only hands tests to workers (pytest-xdist)."""
         if self._runs_tests:
             self._watch.start()
 
@@ -125,7 +116,7 @@ class WatchedTests:
     # ---- hooks ----------------------------------------------------------------------------------
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """A marker may ask for less than the threshold, and for a child process (pytest-forked)."""
+        """Reads the markers, which may ask for a lower threshold, or a child process (pytest-forked)."""
         forked = sum(item.get_closest_marker("forked") is not None for item in session.items)
         if forked and session.config.pluginmanager.has_plugin("pytest_forked"):
             note = f"{count_of(forked, 'test')} marked `forked`: loopcanary sees no stall in a child process"
@@ -152,7 +143,7 @@ class WatchedTests:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Before pytest-xdist sends what its worker has found."""
+        """Gives pytest-xdist the bugs to send, before it sends a worker's output."""
         self._leave_tests()
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
@@ -160,7 +151,7 @@ class WatchedTests:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A worker of pytest-xdist has ended."""
+        """Takes the bugs of a worker of pytest-xdist that has ended."""
         self._tally.merge(json.loads(getattr(node, "workeroutput", {}).get(_OUTPUT, "[]")))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -178,7 +169,7 @@ class WatchedTests:
     # ---- a test ---------------------------------------------------------------------------------
 
     def _phase(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Setup, call or teardown. Fails where it stalled a loop for too long, and nothing else failed."""
+        """Runs setup, call or teardown; fails if it stalled a loop for too long, and nothing else failed."""
         before = len(self.seen.take())
         try:
             result = yield
@@ -191,14 +182,7 @@ class WatchedTests:
         return result
 
     def _leave_tests(self) -> None:
-        """What stalled up to now was no test."""
+        """Counts the stalls up to now outside of tests."""
         self.seen.begin()
         self._tally.add(self.seen.take(), "")
         self.seen.begin()
-
-
-def told(stalls: Iterable[Stall]) -> str:
-    """The first as the console shows it, the others counted."""
-    first, *others = stalls
-    words = stall_block(first, Look(width=_WIDTH, folder=str(Path.cwd()))).rstrip("\n")
-    return words + (f"\nand {count_of(len(others), 'shorter stall')}" if others else "")

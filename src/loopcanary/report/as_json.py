@@ -6,12 +6,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 
-from loopcanary.model import LagIssue, Session
+from loopcanary.model import Issue, Session
 from loopcanary.model.search import IssueGroup
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.report.figures.loop_figures import figures_of
+from loopcanary.report.issue import over_at, session_of
 from loopcanary.report.model import Details, Figures, Report
 from loopcanary.wire import SCHEMA_VERSION, Json, time_to_text, to_wire
-from loopcanary.words.lags import evidence_of
 
 
 def report_to_dict(report: Report) -> Json:
@@ -30,20 +31,21 @@ def report_to_dict(report: Report) -> Json:
         "sessions": [_session_to_dict(session) for session in report.sessions],
         "groups": [
             {
-                **_group_to_dict(group, ids[group.fingerprint]),
+                **to_wire(group),
+                "stall_ids": ids[group.fingerprint],
                 **_figures_to_dict(report.figures.get(group.fingerprint)),
                 **_details_to_dict(report.details),
             }
             for group in report.groups
         ],
         "stalls": [to_wire(stall) for stall in report.stalls],
-        "issues": [_issue_to_dict(issue) for issue in report.issues],
+        "issues": [_issue_to_dict(issue, session_of(report, issue)) for issue in report.issues],
         "issue_groups": [_issue_group_to_dict(group, report) for group in report.issue_groups],
     }
 
 
 def render(report: Report) -> str:
-    """The report as ASCII text, one line an entry: no name in it can trouble a terminal, a log or a page."""
+    """The report as ASCII text, one line an entry; no name in it can trouble a terminal, a log or a page."""
     return render_members(report_to_dict(report))
 
 
@@ -68,15 +70,14 @@ def _encoded(value: object) -> str:
     return text.replace("<", "\\u003c").replace("\x7f", "\\u007f")
 
 
-def _group_to_dict(group: IssueGroup, stall_ids: list[str]) -> Json:
+def _issue_to_dict(issue: Issue, session: Session | None) -> Json:
+    over_wall_ns = over_at(issue, session)
     return {
-        **to_wire(group),
-        "stall_ids": stall_ids,
+        **to_wire(issue),
+        "detected_at": time_to_text(issue.began_wall_ns + issue.duration_ns),
+        "ended_at": None if over_wall_ns is None else time_to_text(over_wall_ns),
+        "evidence": list(kind_of(issue).all_evidence(issue)),
     }
-
-
-def _issue_to_dict(issue: LagIssue) -> Json:
-    return {**to_wire(issue), "evidence": list(evidence_of(issue))}
 
 
 def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:

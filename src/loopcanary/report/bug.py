@@ -21,20 +21,18 @@ from loopcanary.document.parts import (
     TableRow,
     Tone,
 )
+from loopcanary.document.times import age, moment, span
 from loopcanary.document.verdict import SEVERITY_TONES, ended_words
 from loopcanary.model import Issue, Severity
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration, format_length
-from loopcanary.registry import issue_kind
+from loopcanary.protocols.kinds import kind_named
 from loopcanary.report.figures.affected import Affected
-from loopcanary.report.figures.gain_words import gain_words
-from loopcanary.report.figures.history import course
-from loopcanary.report.figures.trend import trend_words
+from loopcanary.report.figures.gains import gain_words
+from loopcanary.report.figures.trend import course, trend_words
 from loopcanary.report.issue import grouped, issue_blocks, session_of
 from loopcanary.report.model import Figures, Report
-from loopcanary.report.times import age, moment, span
-from loopcanary.words.causes import severity_word
-from loopcanary.words.kinds import has_cause
+from loopcanary.words.causes import has_cause, severity_word
 from loopcanary.words.text import count_of, printable
 
 _NAMES_MAX = 5
@@ -68,7 +66,7 @@ def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
 
 
 def sums(group: IssueGroup) -> Paragraph:
-    noun = issue_kind(group.kind.value).noun
+    noun = kind_named(group.kind).noun
     if not group.max_ns:
         return line(number(count_of(group.count, noun)))
     lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
@@ -78,7 +76,7 @@ def sums(group: IssueGroup) -> Paragraph:
 
 
 def seen(group: IssueGroup, figures: Figures | None, now_wall_ns: int) -> Facts:
-    """When, whether they become more, and what the bug's end would save."""
+    """When its issues were seen, their trend, and what the bug's end would save."""
     return facts(
         ("seen", seen_words(group.first_wall_ns, group.last_wall_ns, now_wall_ns)),
         ("trend", trend_words(figures.trend) if figures else None),
@@ -94,7 +92,8 @@ def seen_words(first_wall_ns: int, last_wall_ns: int, now_wall_ns: int) -> str:
 
 
 def _drawn(marks: Sequence[tuple[int, int]]) -> Iterator[Bars]:
-    """Stalled time over the wall time, of (wall time, length) marks in order; nothing of a single moment."""
+    """Stalled time over the wall time, of (wall time, length) marks in order; nothing if all are at one
+    moment."""
     if len(marks) > 1 and marks[0][0] != marks[-1][0] and any(length for _, length in marks):
         first, last = moment(marks[0][0]), moment(marks[-1][0])
         yield Bars("time", course(marks), (first, last[11:] if last[:10] == first[:10] else last))
@@ -143,7 +142,7 @@ _LATEST_COLUMNS = (
 
 
 def _latest_words(issue: Issue) -> str:
-    """How it ended, else how grave it was; nothing of a short one that ended by itself."""
+    """How it ended, else how grave it was; empty for a short one that ended by itself."""
     severity = "" if issue.severity is Severity.STALL else severity_word(issue.severity)
     return ended_words(issue) or severity
 

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from loopcanary.document.makers import (
-    dim,
-    facts,
-    filled,
-    line,
-    name,
-    number,
-    said,
-    sentences,
-    strong,
-)
+from loopcanary.document.makers import dim, facts, filled, line, name, number, said, sentences, strong
 from loopcanary.document.parts import Block, Head, Heading, Indented, Piece, Pieces, Table, TableRow, Tone
+from loopcanary.document.times import age
 from loopcanary.document.verdict import (
     advice,
     holder_fact,
@@ -30,20 +21,22 @@ from loopcanary.document.verdict import (
 from loopcanary.model import Cause, Issue, IssueKind, Stall
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_length
-from loopcanary.report.anywhere import ANYWHERE, is_anywhere
+from loopcanary.protocols.kinds import kind_named
 from loopcanary.report.bug import seen, sums
-from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.gains import gain_words
 from loopcanary.report.issue import issue_body, session_of
 from loopcanary.report.model import Report
-from loopcanary.report.times import age
-from loopcanary.words.kinds import has_cause, kind_words
+from loopcanary.words.causes import has_cause
 from loopcanary.words.text import count_of, printable
 
+_ANYWHERE = "in whatever code had its turn; each stall has its own place"
+
+
 IN_FULL = 3
-"""Bugs that a terminal shows in full: those that took most time."""
+"""Bugs that a terminal shows in full."""
 _STACKS_MAX = 3
 _CALLS_NOTHING = frozenset({Cause.BURST, Cause.GIL, Cause.HOST})
-"""Causes whose title says more than the place."""
+"""Causes with a title that says more than the place."""
 _TREND_TONES = {"rising": Tone.ALARM, "falling": Tone.GOOD}
 _COLUMNS = (
     *(Head(words, is_number=True) for words in ("#", "total", "count", "median", "max")),
@@ -54,6 +47,11 @@ _COLUMNS = (
     Head("bug"),
     Head("where", is_short_form=True),
 )
+
+
+def _is_anywhere(group: IssueGroup) -> bool:
+    """Whether the stalls struck any code, so that their store names no place."""
+    return group.cause is Cause.HOST and group.count > 1 and group.culprit is None
 
 
 def bugs_of(
@@ -80,7 +78,7 @@ def _row(at: int, group: IssueGroup, report: Report, below: Iterator[Block]) -> 
         said(f"{group.count:,}"),
         said(format_length(group.p50_ns)),
         said(format_length(group.max_ns)),
-        said("" if is_of_stalls else kind_words(group.kind)),
+        said("" if is_of_stalls else kind_named(group.kind).words),
         said(Piece(trend if trend != "too few" else "", _TREND_TONES.get(trend, Tone.DIM))),
         said(age(group.last_wall_ns, report.generated_wall_ns)),
         said(strong(group.cause.value) if has_cause(group) else ""),
@@ -92,7 +90,7 @@ def _row(at: int, group: IssueGroup, report: Report, below: Iterator[Block]) -> 
 
 
 def _below(place: int, group: IssueGroup, report: Report, *, in_detail: bool) -> Iterator[Block]:
-    """What is said below the row of the bug at this place of its list, from 0."""
+    """What comes below the row of a bug; `place` counts from 0."""
     if group.kind is not IssueKind.STALL:
         yield from _in_short(group, report.worst.get(group.fingerprint))
     elif in_detail:
@@ -113,8 +111,8 @@ def _in_short(group: IssueGroup, worst: Issue | None) -> Iterator[Block]:
 
 
 def _place(group: IssueGroup) -> Pieces:
-    if is_anywhere(group):
-        return said(dim(ANYWHERE))
+    if _is_anywhere(group):
+        return said(dim(_ANYWHERE))
     if group.holder is not None:
         return spot_held(group.holder, group.cause)
     if group.culprit is None:
@@ -123,13 +121,12 @@ def _place(group: IssueGroup) -> Pieces:
 
 
 def _facts(group: IssueGroup, report: Report) -> Iterator[Block]:
-    """What one must know at once of a bug of stalls."""
     figures, worst = report.figures.get(group.fingerprint), report.worst.get(group.fingerprint)
     stall = worst if isinstance(worst, Stall) else None
     if group.cause in _CALLS_NOTHING or group.blamed is None:
         yield Heading(said(strong(printable(group.title, 300))))
-    if is_anywhere(group):
-        yield line(dim(ANYWHERE))
+    if _is_anywhere(group):
+        yield line(dim(_ANYWHERE))
     elif group.blamed is not None:
         yield from where_held(group.culprit, group.cause, group.holder)
     yield line(verdict(group.cause, stall))
@@ -152,6 +149,6 @@ def _in_detail(group: IssueGroup, report: Report) -> Iterator[Block]:
         yield line(verdict(group.cause, None))
         yield facts(("bug", name(group.fingerprint, 300)))
         return
-    if is_anywhere(group):
-        yield sentences(dim(f"{ANYWHERE}. The longest one:"))
+    if _is_anywhere(group):
+        yield sentences(dim(f"{_ANYWHERE}. The longest one:"))
     yield from issue_body(worst, session_of(report, worst), stacks_max=_STACKS_MAX)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from loopcanary.document.makers import NOTHING, dim, facts, line, name, number, part, prose, said, strong
-from loopcanary.document.parts import Block, Facts, Heading, Indented, Items, Piece, Pieces
-from loopcanary.document.verdict import advice, verdict, where
-from loopcanary.model import Issue, Session, Stall
-from loopcanary.model.units import format_duration, format_length
-from loopcanary.registry import issue_kind, said_of
+from loopcanary.document.makers import NOTHING, dim, facts, line, name, number, part, said, strong
+from loopcanary.document.parts import Block, Facts, Heading, Indented, Piece, Pieces
+from loopcanary.document.stacks import stack_frames, stack_parts
+from loopcanary.document.surroundings import process_words
+from loopcanary.document.times import moment
+from loopcanary.document.verdict import advice
+from loopcanary.model import Issue, Session, SessionEnd, Stall
+from loopcanary.model.units import format_duration
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.report.model import Details, Report
-from loopcanary.report.stacks import stack_frames, stack_parts
-from loopcanary.report.surroundings import process_words
-from loopcanary.report.times import moment
-from loopcanary.words.kinds import kind_words
-from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import printable
 from loopcanary.words.waiting import thread_by_name
 
@@ -23,9 +21,8 @@ _STACKS_MAX = 8
 
 
 def issue_blocks(issue: Issue, session: Session | None, details: Details | None = None) -> tuple[Block, ...]:
-    """Its headline, and everything else below it. `session`: its own, where it is known."""
-    length = number(f"{kind_words(issue.kind)} {format_length(issue.duration_ns)}".rstrip())
-    heading = Heading(said(said_of(issue, "lead") or length, "  ", strong(printable(issue.title, 300))))
+    """A headline, and everything else below it. `session` is the issue's own, if it is known."""
+    heading = Heading(said(kind_of(issue).lead(issue), "  ", strong(printable(issue.title, 300))))
     return heading, Indented(issue_body(issue, session, details))
 
 
@@ -33,38 +30,28 @@ def issue_body(
     issue: Issue, session: Session | None, details: Details | None = None, *, stacks_max: int = 100
 ) -> tuple[Block, ...]:
     """Verdict, circumstances, what its kind adds, the stalls in it, stacks."""
+    kind = kind_of(issue)
     inner = details.stalls if details is not None and issue.stalls else {}
     return (
-        *(said_of(issue, "why") or _why(issue)),
+        *kind.why(issue),
         facts(("try", advice(issue.advice))),
         NOTHING,
         circumstances(issue, session, details),
-        *(said_of(issue, "parts") or ()),
+        *kind.parts(issue),
         *part("stalls in that time", [block for one in issue.stalls for block in _stall(one, inner)]),
         # What the issue itself has kept: for when its stalls are gone.
         *(() if inner else stack_parts(issue.stacks, stacks_max)),
-        *(said_of(issue, "after") or ()),
+        *kind.after(issue),
     )
 
 
-def _why(issue: Issue) -> Iterator[Block]:
-    if issue.culprit is not None:
-        yield from where(issue.culprit, issue.cause)
-    if issue.is_news:  # what stayed within its limit needs no cause
-        yield line(verdict(issue.cause, None))
-    yield Items(tuple(said(prose(words)) for words in evidence_of(issue)))
-
-
-def own_blocks(issue: Issue) -> tuple[Block, ...]:
-    """What the kind of an issue adds after its facts, unless its page draws that."""
-    kind = issue_kind(issue.kind.value)
-    return () if kind.page is not None else tuple(said_of(issue, "parts") or ())
-
-
 def circumstances(issue: Issue, session: Session | None, details: Details | None = None) -> Facts:
-    """What every issue has, and its kind's figures; one with the same label takes the other's place."""
-    own = said_of(issue, "figures")
-    lasted = f", lasted {format_duration(issue.duration_ns)}" if issue.duration_ns else ""
+    """The facts that every issue has, and its kind's figures, which replace a fact of the same label."""
+    is_early, over_wall_ns = kind_of(issue).is_found_early, over_at(issue, session)
+    what = "found after" if is_early else "lasted"
+    lasted = f", {what} {format_duration(issue.duration_ns)}" if issue.duration_ns else ""
+    if is_early and over_wall_ns is not None:
+        lasted += f", its process ended after {format_duration(over_wall_ns - issue.began_wall_ns)}"
     before = facts(
         ("began", f"{moment(issue.began_wall_ns)}{lasted}"),
         ("loop", said(name(issue.loop), f" on {thread_by_name(issue.thread)}")),
@@ -76,8 +63,18 @@ def circumstances(issue: Issue, session: Session | None, details: Details | None
         ("bug", name(issue.fingerprint, 300)),
         ("id", name(issue.id, 300)),
     )
-    rows = (*before.rows, *(own.rows if own is not None else ()), *after.rows)
+    rows = (*before.rows, *kind_of(issue).figures(issue).rows, *after.rows)
     return Facts(tuple({row.label: row for row in rows}.values()))
+
+
+def over_at(issue: Issue, session: Session | None) -> int | None:
+    """When it was over, in wall ns. What is found while it goes on ends with its process, unless something
+    ended it before that nobody looked for. None: the process runs, or is not known."""
+    found_wall_ns = issue.began_wall_ns + issue.duration_ns
+    if not kind_of(issue).is_found_early:
+        return found_wall_ns
+    is_over = session is not None and session.end is not SessionEnd.RUNNING and session.ended_wall_ns
+    return max(is_over, found_wall_ns) if is_over else None
 
 
 def grouped(parts: Iterable[str]) -> Pieces:
@@ -90,7 +87,7 @@ def grouped(parts: Iterable[str]) -> Pieces:
 
 
 def _stall(stall_id: str, kept: Mapping[str, Stall]) -> Iterator[Block]:
-    """A stall in the issue's time, with its stacks as far as they are kept."""
+    """A stall in the issue's time, with the stacks that are kept."""
     stall = kept.get(stall_id)
     if stall is None:
         yield line("stall ", name(stall_id), dim("  not kept any more"))
@@ -104,5 +101,4 @@ def _stall(stall_id: str, kept: Mapping[str, Stall]) -> Iterator[Block]:
 
 
 def session_of(report: Report, issue: Issue) -> Session | None:
-    """The issue's session, where the report has it."""
     return next((session for session in report.sessions if session.id == issue.session), None)

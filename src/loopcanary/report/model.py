@@ -10,46 +10,44 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Stall
 from loopcanary.model.search import IssueQuery, Totals, of_type
 from loopcanary.report.figures.affected import EXAMINED, affected
-from loopcanary.report.figures.loops import Gains, Loops
-from loopcanary.report.figures.open_stalls import with_open_stalls
-from loopcanary.report.figures.own_share import own_share
+from loopcanary.report.figures.gains import Gains, Loops, own_share
+from loopcanary.report.figures.loop_figures import with_open_stalls
 from loopcanary.report.figures.trend import Trend, trend
-from loopcanary.report.figures.watched import NEVER, Watched
+from loopcanary.report.figures.watched import NEVER, ProgramTimes, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from loopcanary.model import Issue, LagIssue, Session
-    from loopcanary.model.search import IssueGroup, IssueMark, SessionMark
+    from loopcanary.model.search import IssueGroup, IssueMark
     from loopcanary.protocols.stores import IssueStore
     from loopcanary.report.figures.affected import Affected
-    from loopcanary.report.figures.loops import Delays
+    from loopcanary.report.figures.gains import Delays
 
     Explain = Callable[[Issue, Sequence[Stall]], tuple[str, ...]]
-    """What an issue's fingerprint is made of, each part as `name=value`; the stalls are those in it."""
+    """Gives the parts of an issue's fingerprint, each as `name=value`, from the issue and the stalls in it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What the stalls of one group show together."""
-
     trend: Trend
     gains: Gains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """More about the one bug or issue that a report is about."""
+    """The details of the one bug or issue that a report is about."""
 
     parts: tuple[str, ...]
-    """What its fingerprint is made of, each as `name=value`; empty where that cannot be shown."""
+    """The parts of the fingerprint, each as `name=value`; empty: they cannot be shown."""
     stalls: Mapping[str, Stall]
-    """By id: the stalls in the issue that is shown in full, as far as they are kept."""
+    """The kept stalls in the issue that is shown in full, by id."""
     history: tuple[IssueMark, ...] = ()
-    """All issues of the bug in short, oldest first."""
+    """The marks of all issues of the bug, oldest first."""
     affected: Affected | None = None
-    """Of a bug of stalls."""
+    """None: it is not a bug of stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,28 +56,28 @@ class Report:
 
     generated_wall_ns: int
     sums: Totals
-    """Of stalls."""
+    """The sums of all stalls."""
     sessions: Sequence[Session]
     groups: Sequence[IssueGroup]
     worst: Mapping[str, Issue]
-    """The longest issue of each group shown, of every kind, by fingerprint."""
+    """The longest issue of each group shown, by fingerprint."""
     stalls: Sequence[Stall]
     issues: Sequence[LagIssue] = ()
-    """Issues of other kinds."""
+    """The issues of other kinds."""
     issue_groups: Sequence[IssueGroup] = ()
     issue_places: int = 0
-    """How many groups of these there are, however few of them are in the report."""
+    """The number of their groups, which may not all be in the report."""
     watched: Watched = NEVER
     """The time of all sessions that the query finds."""
     figures: Mapping[str, Figures] = field(default_factory=dict)
-    """Of each group shown, by fingerprint."""
+    """The figures of each group shown, by fingerprint."""
     about: IssueGroup | Issue | None = None
-    """The one bug or issue that was asked for; None: the report is about all that is stored."""
+    """The bug or issue that was asked for; None: the report is about all that is stored."""
     details: Details | None = None
     stores: Sequence[Path] = ()
-    """What was read, to be named to people."""
+    """The stores that were read."""
     is_filtered: bool = False
-    """Only a part was asked for: the numbers of its bugs are not those of the whole store."""
+    """Whether a query chose bugs, so that their numbers are not those of the whole store."""
 
     @property
     def is_empty(self) -> bool:
@@ -87,7 +85,6 @@ class Report:
 
     @property
     def finds_nothing(self) -> bool:
-        """Neither a stall nor another issue was found."""
         return self.is_empty and not self.issue_groups
 
 
@@ -114,7 +111,7 @@ def build(
     ids = [group.worst_id for group in (*groups, *issue_groups)] if with_worst else []
     worst = [issue for issue in map(source.issue, ids) if issue is not None]
     sessions = [with_open_stalls(source, session) for session in source.sessions(query, limit)]
-    marks = source.session_marks(query)
+    programs = ProgramTimes(source.session_marks(query), query, now_wall_ns)
     return Report(
         generated_wall_ns=now_wall_ns,
         sums=source.totals(query.stalls),
@@ -125,10 +122,10 @@ def build(
         issues=issues,
         issue_groups=issue_groups,
         issue_places=source.totals(query.others).groups,
-        watched=_watched(marks, query, now_wall_ns),
+        watched=programs.watched(),
         figures=_figures(
             source.marks(query.stalls, [group.fingerprint for group in groups]),
-            _Programs(marks, query, now_wall_ns),
+            programs,
             Loops(sessions, delays),
             lambda fingerprint: own_share(source, query, fingerprint),
         ),
@@ -164,7 +161,6 @@ def of_bug(
 
 
 def of_issue(source: IssueStore, issue: Issue, *, now_wall_ns: int, explain: Explain) -> Report:
-    """The report of one issue, with the stalls in it, its bug and its session."""
     query = IssueQuery(fingerprint=issue.fingerprint)
     report = build(source, query, limit=1, now_wall_ns=now_wall_ns)
     alone = replace(report, about=issue, stalls=of_type(Stall, [issue]), issues=others_of([issue]))
@@ -172,7 +168,8 @@ def of_issue(source: IssueStore, issue: Issue, *, now_wall_ns: int, explain: Exp
 
 
 def _about(report: Report, source: IssueStore, shown: Issue | None, explain: Explain) -> Report:
-    """The report with what only one issue in full has; of other kinds, its stalls are those in the issue."""
+    """Adds the details of the one issue that is shown in full; of another kind, the report's stalls are those
+    in it."""
     ids = shown.stalls if shown is not None else ()
     found = of_type(Stall, map(source.issue, ids))
     parts = explain(shown, found) if shown is not None else ()
@@ -187,41 +184,20 @@ def _about(report: Report, source: IssueStore, shown: Issue | None, explain: Exp
     return replace(report, stalls=found, sums=sums, watched=NEVER)
 
 
-class _Programs:
-    """Sessions by the program that ran: a bug is looked for in the time of those that have it."""
-
-    def __init__(self, marks: Sequence[SessionMark], query: IssueQuery, now_wall_ns: int) -> None:
-        self._query = query
-        self._now_wall_ns = now_wall_ns
-        self._program = {mark.id: mark.name for mark in marks}
-        self._sessions: dict[str, list[SessionMark]] = defaultdict(list)
-        for mark in marks:
-            self._sessions[mark.name].append(mark)
-        self._known: dict[frozenset[str], Watched] = {}
-
-    def watched(self, sessions: Iterable[str]) -> Watched:
-        """The time of all sessions of the programs that these ran."""
-        programs = frozenset(self._program[session] for session in sessions if session in self._program)
-        if programs not in self._known:
-            marks = [mark for program in programs for mark in self._sessions[program]]
-            self._known[programs] = _watched(marks, self._query, self._now_wall_ns)
-        return self._known[programs]
-
-
-def _watched(marks: Iterable[SessionMark], query: IssueQuery, now_wall_ns: int) -> Watched:
-    return Watched.by(marks, now_wall_ns, query.since_wall_ns, query.until_wall_ns)
-
-
 def _figures(
-    marks: Iterable[IssueMark], programs: _Programs, loops: Loops, share_of: Callable[[str], float]
+    marks: Iterable[IssueMark], programs: ProgramTimes, loops: Loops, share_of: Callable[[str], float]
 ) -> dict[str, Figures]:
     groups: dict[str, list[IssueMark]] = defaultdict(list)
     for mark in marks:
         groups[mark.fingerprint].append(mark)
     return {
         fingerprint: Figures(
+            # A bug is looked for in the time of the programs that have it.
             trend=trend(
-                (mark.began_wall_ns for mark in found), programs.watched({mark.session for mark in found})
+                (mark.began_wall_ns for mark in found),
+                programs.watched(
+                    {programs.program[mark.session] for mark in found if mark.session in programs.program}
+                ),
             ),
             gains=loops.gains(found, share_of(fingerprint)),
         )
@@ -238,5 +214,4 @@ def sessions_of(source: IssueStore, issues: Sequence[Issue]) -> list[Session]:
 
 
 def others_of(issues: Iterable[Issue]) -> list[LagIssue]:
-    """Those of other kinds than stalls."""
     return [issue for issue in issues if not isinstance(issue, Stall)]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from loopcanary.document.makers import NOTHING, dim, line, strong
 from loopcanary.document.parts import Block, Document
+from loopcanary.document.trees import tree_of_calls
 from loopcanary.model.calls import Recording, ThreadCalls
 from loopcanary.model.units import format_duration
-from loopcanary.report.kinds.traced import tree_of_calls
 from loopcanary.wire import Json, time_to_text, to_wire
 from loopcanary.words.text import printable
 
@@ -18,7 +18,6 @@ NOTHING_CALLED = "none of the chosen functions was called"
 
 
 def recording_document(recording: Recording) -> Document:
-    """Thread by thread, the heaviest calls of each."""
     return Document(tuple(_blocks(recording)))
 
 
@@ -42,7 +41,7 @@ def thread_words(thread: ThreadCalls) -> str:
 
 
 def render_json(recording: Recording) -> str:
-    """Fields are added, never renamed: docs/methods.md."""
+    """Fields are added, never renamed: docs/how-to/methods.md."""
     return json.dumps(_to_dict(recording), indent=2) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What ran, and the health of its loops."""
+"""The runs, and the health of their loops."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loopcanary.document.makers import dim, line, name, part, said, sentences
 from loopcanary.document.parts import Block, Head, Indented, Paragraph, Piece, Pieces, Table, TableRow, Tone
+from loopcanary.document.times import moment
 from loopcanary.model import Issue, LoopHealth, Session, SessionEnd
 from loopcanary.model.units import format_duration, format_number, format_size
-from loopcanary.registry import said_of
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of, stalled_share
-from loopcanary.report.times import moment
 from loopcanary.words.guards import guard_words
 from loopcanary.words.lives import BRIEF_NS, life_words
 from loopcanary.words.text import count_of, printable
@@ -27,16 +27,16 @@ _HEADS = tuple(
 def runs_part(
     sessions: Sequence[Session], issues: Iterable[Issue] = (), *, in_detail: bool
 ) -> tuple[Block, ...]:
-    """Runs, newest first. `issues`: of these runs, for what they say of a run as a whole. `in_detail`: with
-    machine and settings, which an issue tracker asks for first."""
+    """Runs, newest first, with what their issues say of a run as a whole; in detail with machine and
+    settings, which an issue tracker asks for first."""
     shown = sessions[:_RUNS_MAX]
     ids = {session.id for session in shown}
-    said_of_runs = defaultdict(list)
+    words_of_runs = defaultdict(list)
     for issue in issues:
-        if issue.session in ids and (words := said_of(issue, "run")):
-            said_of_runs[issue.session].append(words)
+        if issue.session in ids and (words := kind_of(issue).run(issue)):
+            words_of_runs[issue.session].append(words)
     blocks = [
-        block for session in shown for block in _run(session, said_of_runs[session.id], in_detail=in_detail)
+        block for session in shown for block in _run(session, words_of_runs[session.id], in_detail=in_detail)
     ]
     if len(sessions) > _RUNS_MAX:
         blocks.append(line(dim(f"and {len(sessions) - _RUNS_MAX:,} before")))
@@ -58,8 +58,8 @@ def _end(session: Session) -> Pieces:
     length = format_duration(max((session.ended_wall_ns or 0) - session.started_wall_ns, 0))
     if session.end is SessionEnd.RUNNING:
         return said(f"seen for {length}")
-    if session.end is SessionEnd.KILLED:
-        return said(Piece(f"killed after {length}", Tone.ALARM))
+    if session.end in (SessionEnd.KILLED, SessionEnd.CRASHED):
+        return said(Piece(f"{session.end.value} after {length}", Tone.ALARM))
     return said(f"ran {length}")
 
 

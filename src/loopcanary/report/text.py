@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from rich.style import Style
 from rich.text import Text
 
-from loopcanary.document.layout import Sheet, lines
-from loopcanary.document.paint import link_of
+from loopcanary.document.layout import Sheet, lines, link_of
 from loopcanary.document.parts import Document, Pieces, Tone
+from loopcanary.facts import working_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,9 +43,8 @@ def rich_lines(document: Document, sheet: Sheet) -> Iterator[Text]:
 
 
 def sheet_of(console: Console) -> Sheet:
-    """What the console can show."""
     is_unicode = console.encoding.startswith("utf")
-    return Sheet(width=min(console.width, _WIDTH_MAX), folder=_folder(), unicode=is_unicode)
+    return Sheet(width=min(console.width, _WIDTH_MAX), folder=working_folder(), unicode=is_unicode)
 
 
 def _rich(line: Pieces) -> Text:
@@ -55,10 +53,3 @@ def _rich(line: Pieces) -> Text:
         url = link_of(piece.file, piece.line)
         text.append(piece.text, Style.parse(_STYLES.get(piece.tone, "")) + Style(link=url))
     return text
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109 - a text is wanted, and "" where the folder is gone
-    except OSError:
-        return ""

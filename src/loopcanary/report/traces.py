@@ -1,4 +1,4 @@
-"""What each run showed, and how fast its input, idle work and answers were."""
+"""The frames of each run, and the speed of its input, idle work and answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ def trace_parts(sessions: Sequence[Session]) -> Iterator[Block]:
 
 
 def _requests(session: Session) -> Iterator[Block]:
-    """How long their answers took."""
     if rows := [Fact(one.thread, said(input_words(one))) for one in requests_of(session)]:
         yield Facts(tuple(rows))
 

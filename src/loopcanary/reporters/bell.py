@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from loopcanary.model import Issue, IssueKind, Session, Stall
-from loopcanary.protocols.screens import TextScreen
+from loopcanary.protocols.plugins import TextScreen
 
 _BELL = "\a"
 _RUNG_FOR_MAX = 100
@@ -15,8 +15,8 @@ _APART_NS = 1_000_000_000
 
 
 class Bell:
-    """One ring for an issue that is long enough: of each bug one in `every_ns`. Only a terminal rings: in a
-    file or a pipe the character would stay."""
+    """Rings for an issue that is long enough, once in `every_ns` for each bug. Only on a terminal: in a file
+    or a pipe the character would stay."""
 
     name = "bell"
 
@@ -33,7 +33,7 @@ class Bell:
         self._every_ns = every_ns
         self._kinds = kinds
         self._rung_for: list[str] = []
-        """Ids of the last issues that rang: what is made of them does not ring again."""
+        """Ids of the last issues that rang; issues made of them do not ring again."""
         self._terminal = terminal
         self._monotonic_ns = monotonic_ns
         self._last: tuple[int, dict[str, int]] = (-_APART_NS, {})
@@ -56,4 +56,4 @@ class Bell:
         self._last = now_ns, kept | {issue.fingerprint: now_ns}
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:
-        """Does nothing: the end of a session rings no bell."""
+        """The end of a session rings no bell."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from loopcanary.document.layout import Sheet, lines
+from loopcanary.document.layout import Sheet, lines, painted
 from loopcanary.document.makers import dim, facts, line, name, said, sentences
-from loopcanary.document.paint import painted
 from loopcanary.document.parts import (
     Block,
     Document,
@@ -32,8 +31,8 @@ from loopcanary.document.verdict import (
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
+from loopcanary.protocols.kinds import kind_named, kind_of
 from loopcanary.words.guards import unreported_words
-from loopcanary.words.kinds import counted_words, kind_words
 from loopcanary.words.lives import life_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import (
@@ -45,10 +44,11 @@ from loopcanary.words.waiting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from loopcanary.model import Culprit, Issue, IssueKind, LoopHealth, Session, Stall
-    from loopcanary.protocols.screens import Look
+    from loopcanary.protocols.plugins import Look
 
 _TAG = dim("[loopcanary] ")
 _TITLE_MAX = 60
@@ -64,52 +64,52 @@ _STATES = {
     StallState.ENDED: "",
     StallState.ONGOING: " and still in progress",
     StallState.KILLED: " until the process was killed",
+    StallState.CRASHED: "",
 }
 
 
 @dataclass(slots=True, kw_only=True)
 class _Named:
-    """What the stalls of one cause are called."""
+    """The name of the stalls of one cause."""
 
     cause: Cause
     culprit: Culprit | None
     title: str
     weight: float = 0.0
-    """Their time, each weighed by how sure its cause is."""
+    """Their time, each weighed by the confidence in its cause."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What there was of one fingerprint in this session."""
-
     count: int = 0
     total_ns: int = 0
     max_ns: int = 0
     _names: dict[Cause, _Named] = field(default_factory=dict)
 
-    def add(self, stall: Issue, counted_ns: int | None) -> None:
-        """Counts a stall. `counted_ns`: what was counted of it before; None: nothing."""
-        more_ns = stall.duration_ns - (counted_ns or 0)
-        self.count += counted_ns is None
-        self.total_ns += more_ns
+    def add(self, stall: Issue) -> None:
+        """Counts a stall."""
+        self.count += 1
+        self.total_ns += stall.duration_ns
         self.max_ns = max(self.max_ns, stall.duration_ns)
         empty = _Named(cause=stall.cause, culprit=stall.blamed, title=stall.title)
         named = self._names.setdefault(stall.cause, empty)
-        named.weight += more_ns * stall.confidence
+        named.weight += stall.duration_ns * stall.confidence
         if stall.cause is Cause.HOST and _place(stall.blamed) != _place(named.culprit):
             named.culprit = None  # it strikes any code: none of the places is the group's
 
     def take_back(self, stall: Issue) -> None:
-        """Counts one no more that was another bug's, as became clear."""
+        """Subtracts a stall of which more was seen since."""
         self.count -= 1
         self.total_ns -= stall.duration_ns
         named = self._names.get(stall.cause)
         if named is not None:
             named.weight -= stall.duration_ns * stall.confidence
+            if named.weight <= 0:
+                del self._names[stall.cause]
 
     @property
     def named(self) -> _Named:
-        """By the cause that most of the time speaks for."""
+        """The name by the cause with most time."""
         return max(self._names.values(), key=lambda named: named.weight)
 
 
@@ -118,8 +118,8 @@ def _place(culprit: Culprit | None) -> tuple[str, str] | None:
 
 
 def stall_block(stall: Stall, look: Look, process: str = "") -> str:
-    """The stall in full: what and why, where, the call, who was running, what would help. `process`: in
-    which, where that is not plain."""
+    """The stall in full: what and why, where, the call, who was running, what would help, and the process if
+    that is not plain."""
     who = ", ".join([*_who(stall), *_in(process)])
     below: list[Block] = [
         *where_held(stall.culprit, stall.cause, stall.holder),
@@ -131,8 +131,13 @@ def stall_block(stall: Stall, look: Look, process: str = "") -> str:
     return _shown(look, headline, Indented(tuple(below)))
 
 
+IN_FULL: dict[str, Callable[[Any, Look, str], str]] = {"stall": stall_block}
+"""By the name of a kind, what writes the first issue of a bug in full. The console counts and sums up
+the bugs of these kinds; of others it writes a line."""
+
+
 def repeat_line(stall: Issue, tally: Tally, look: Look, process: str = "") -> str:
-    """The same bug again: one line."""
+    """One line for a bug that was shown before."""
     now = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
     sums = f" ({count_of(tally.count, 'stall')}, {format_duration(tally.total_ns)} in all)"
     place = _spot(stall.blamed, stall.title)
@@ -143,22 +148,17 @@ def repeat_line(stall: Issue, tally: Tally, look: Look, process: str = "") -> st
 def issue_line(issue: Issue, repeated: int, look: Look, process: str = "") -> str:
     """An issue of another kind than stalls: one line."""
     times = f" (x{repeated + 1})" if repeated else ""
-    what = Piece(f"{kind_words(issue.kind)}{times}", Tone.NUMBER)
+    what = Piece(f"{kind_of(issue).words}{times}", Tone.NUMBER)
     return _shown(look, line(_TAG, what, f": {printable(issue.title, _ADVICE_MAX)}", *_ending(process)))
 
 
-def still_line(stall: Issue, look: Look, process: str = "") -> str:
-    """A stall that was shown while it lasted goes on."""
+def later_line(stall: Any, shown: Issue, look: Look, process: str = "") -> str:
+    """A stall that was shown while it lasted goes on, or is over; with its cause, if that is another one."""
+    what = "still in progress after " if stall.state is StallState.ONGOING else "over after "
     length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
+    cause = said("; ", verdict(stall.cause, stall)) if stall.cause is not shown.cause else ()
     place = _spot(stall.blamed, stall.title)
-    return _shown(look, line(_TAG, "still in progress after ", length, ": ", place, *_ending(process)))
-
-
-def over_line(stall: Issue, look: Look, process: str = "") -> str:
-    """A stall that was shown while it lasted has ended."""
-    length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
-    place = _spot(stall.blamed, stall.title)
-    return _shown(look, line(_TAG, "over after ", length, ": ", place, *_ending(process)))
+    return _shown(look, line(_TAG, what, length, ": ", place, cause, *_ending(process)))
 
 
 def summary_block(
@@ -170,8 +170,8 @@ def summary_block(
     *,
     others: Mapping[IssueKind, int] = _NO_OTHERS,
 ) -> str:
-    """The session's end: bugs by total time, the loops' figures, where to read more. `others`: how many
-    issues of other kinds."""
+    """The session's end: bugs by total time, numbers of other issues, the loops' figures, where to read
+    more."""
     count, total_ns = sum(tally.count for tally in tallies), sum(tally.total_ns for tally in tallies)
     ranked = sorted(tallies, key=lambda tally: -tally.total_ns)
     length = "".join(f", {words}" for words in [*_in(process), *_run_length(session)])
@@ -194,7 +194,7 @@ def summary_block(
 
 
 def _others_words(others: Mapping[IssueKind, int]) -> str:
-    return ", ".join(counted_words(kind, number) for kind, number in others.items())
+    return ", ".join(kind_named(kind).counted(number) for kind, number in others.items())
 
 
 def _other_lines(others: Mapping[IssueKind, int]) -> list[Block]:
@@ -207,7 +207,7 @@ def _shown(look: Look, *blocks: Block) -> str:
 
 
 def _waited_for(stall: Stall) -> Iterator[Paragraph]:
-    """One line at most: what it waited on, who held that, or which callbacks the turn consisted of."""
+    """One line at most: what the stall waited on, who held that, or the callbacks of its turn."""
     parts: list[Pieces] = []
     if stall.waited_on is not None:
         parts.append(said(f"waited on {target_words(stall.waited_on, _TARGET_MAX)}"))

@@ -1,4 +1,4 @@
-"""Says on the watched program's stderr what stalled. Standard library only; never stdout."""
+"""Prints stalls on the watched program's stderr, never on stdout. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from loopcanary.model import Issue, IssueKind, Session, Stall, StallState
-from loopcanary.protocols.screens import TextScreen
-from loopcanary.registry import called, issue_kind
+from loopcanary.protocols.plugins import TextScreen
 from loopcanary.reporters.blocks import (
+    IN_FULL,
     Tally,
     issue_line,
-    over_line,
+    later_line,
     repeat_line,
-    still_line,
     summary_block,
 )
 from loopcanary.words.commands import reading
@@ -27,11 +26,11 @@ _OTHERS = "others"
 
 
 class ConsoleReporter:
-    """One block for each new bug, one line now and then for one that repeats, a table at the end.
+    """Prints a block for each new bug, a line now and then for one that repeats, a table at the end.
 
-    Called on one thread only. Blocks that stderr does not take are dropped and counted in `dropped`.
-    `store`: where a report reads more. `announce_clean`: say it, too, if there was no stall at all.
-    `process`: who this is, where that is not plain. `folder`: the program's, where this is another process.
+    Called on one thread only. Drops and counts blocks that stderr does not take. A report reads more in
+    `store`. With `announce_clean` the end says, too, that there was no stall. `process` names this process
+    if that is not plain; `folder` is the program's, if this is another process.
     """
 
     name = "console"
@@ -45,45 +44,45 @@ class ConsoleReporter:
         announce_clean: bool = False,
         process: str = "",
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        quiet: dict[str, int] | None = None,
     ) -> None:
+        """`quiet`: until when a bug that was told is not told again, by its fingerprint; of several processes
+        with one stderr the same."""
         self._terminal = terminal
-        # Now: a program may change to another folder.
+        # Now, because a program may change to another folder.
         self._details = reading("report", () if store is None else (store,), folder)
         self._announce_clean = announce_clean
         self._process = process
         self._monotonic_ns = monotonic_ns
         self._tallies: dict[str, Tally] = {}
-        self._quiet_until_ns: dict[str, int] = {}
+        self._quiet_until_ns = {} if quiet is None else quiet
         self._others: Counter[IssueKind] = Counter()
         """Issues of other kinds without a stall in them."""
         self._ongoing: dict[str, Issue] = {}
-        """Issues that were shown while they lasted, as they were then, by id."""
+        """Issues by id, as they were shown while they lasted."""
 
     @property
     def dropped(self) -> int:
-        """Blocks that stderr did not take."""
         return self._terminal.dropped
 
     def counts(self) -> dict[str, int]:
-        """For statistics()."""
         return {"console_dropped": self.dropped} if self.dropped else {}
 
     def report(self, issue: Issue, repeated: int) -> None:
         """Shows each new stall in full, one of a known bug in short, other issues in a line."""
-        block = called(issue_kind(issue.kind.value).in_full)
+        block = IN_FULL.get(issue.kind.value)
         if block is None:
             self._others[issue.kind] += not getattr(issue, "stalls", ())
             if self._may_speak(issue.fingerprint):
                 self._terminal.write(issue_line(issue, repeated, self._terminal.look(), self._process))
                 self._quiet(issue.fingerprint)
             return
-        shown_before = issue.id in self._ongoing
+        shown = self._ongoing.get(issue.id)
         tally, is_new = self._count(issue)
         look = self._terminal.look()
-        if shown_before:
-            words = still_line if issue.state is StallState.ONGOING else over_line
-            self._terminal.write(words(issue, look, self._process))
-        elif is_new and repeated == 0:
+        if shown is not None:
+            self._terminal.write(later_line(issue, shown, look, self._process))
+        elif is_new and repeated == 0 and issue.fingerprint not in self._quiet_until_ns:
             self._terminal.write(block(issue, look, self._process))
             self._quiet(issue.fingerprint)
         elif issue.state is StallState.ONGOING or self._may_speak(issue.fingerprint):
@@ -91,12 +90,11 @@ class ConsoleReporter:
             self._quiet(issue.fingerprint)
 
     def recall(self, stall: Stall) -> None:
-        """Counts one that another process has reported."""
+        """Counts a stall that another process has reported."""
         self._count(stall)
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:  # noqa: ARG002 - counted as they came
-        """Shows the summary table."""
-        # Of a process that ran no loop, nothing is known that could be said; its children may have stalled.
+        # A process without a loop has nothing to announce; its children may have stalled.
         is_clean = self._announce_clean and any(loop.turns for loop in session.loops)
         others = +self._others
         if self._tallies or others or is_clean:
@@ -105,20 +103,19 @@ class ConsoleReporter:
             self._terminal.write(block)
 
     def _count(self, stall: Issue) -> tuple[Tally, bool]:
-        """Adds the stall to its bug's tally; True for a bug's first one. The longest ones to count."""
+        """Adds the stall to its bug's tally; returns that, and whether it is the bug's first stall."""
         shown = self._ongoing.pop(stall.id, None)
         if stall.state is StallState.ONGOING:
             self._ongoing[stall.id] = stall
-        if shown is not None and shown.fingerprint != stall.fingerprint:
-            self._take_back(shown)  # more was seen of it since
-            shown = None
+        if shown is not None:
+            self._take_back(shown)
         tally = self._tallies.get(stall.fingerprint)
         is_new = tally is None
         if tally is None:
-            # A program that makes up fingerprints without end must not make us grow.
+            # Endless new fingerprints must not take endless memory.
             key = stall.fingerprint if len(self._tallies) < _BUGS_MAX else _OTHERS
             tally = self._tallies.setdefault(key, Tally())
-        tally.add(stall, None if is_new or shown is None else shown.duration_ns)
+        tally.add(stall)
         return tally, is_new
 
     def _take_back(self, stall: Issue) -> None:

@@ -1,4 +1,4 @@
-"""The stderr of another process, as its flight file describes it: what is to be shown there waits here."""
+"""The stderr of another process, as its flight file describes it: keeps texts until they are shown there."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from loopcanary.protocols.screens import Look
+from loopcanary.protocols.plugins import Look
 
 _TEXT_BYTES = 8_192
-"""Of one text in a flight file: LC_KEEPER_TEXT_BYTES."""
+"""Bytes of a text in a flight file: LC_KEEPER_TEXT_BYTES."""
 _TEXTS_MAX = 64
 _WIDTH_DEFAULT = 80
 _WIDTH_LEAST, _WIDTH_MOST = 40, 120
 
 
 class FarTerminal:
-    """See protocols.screens.TextScreen. What is not shown in time makes room for what comes later."""
+    """See protocols.plugins.TextScreen. The keeper's FlightLife puts the texts on the page; later ones take
+    the place of those that are not shown in time."""
 
     def __init__(self, facts: Mapping[str, Any], folder: str) -> None:
-        """`facts`: what the process says of its stderr, which may be anything; `folder`: its own."""
+        """`facts` are the process's own about its stderr, and may be anything; `folder` is its folder."""
         columns = facts.get("columns")
         width = columns if isinstance(columns, int) and columns > 0 else _WIDTH_DEFAULT
         self._is_terminal = facts.get("terminal") is True
@@ -31,10 +32,10 @@ class FarTerminal:
         )
         self._texts: deque[bytes] = deque()
         self.dropped = 0
-        """Texts that made room for others."""
+        """The number of texts that were replaced."""
 
     def write(self, block: str) -> bool:
-        """Lets the block wait; without a line's end, such as a bell, together with what came before it."""
+        """Keeps the block; one without a line's end, such as a bell, joins the one before it."""
         if not block.endswith("\n"):
             block = (self._texts.pop().decode().removesuffix("\n") if self._texts else "") + block + "\n"
         for text in _texts(block.encode("utf-8", "backslashreplace")):
@@ -45,25 +46,24 @@ class FarTerminal:
         return True
 
     def is_terminal(self) -> bool:
-        """Whether it is one; it need not have colours."""
         return self._is_terminal
 
     def look(self) -> Look:
-        """What it could show at its process's start."""
+        """The abilities of the terminal at its process's start."""
         return self._look
 
     @property
     def first(self) -> bytes | None:
-        """The text that waits longest; None without any."""
+        """The oldest text; None: there is none."""
         return self._texts[0] if self._texts else None
 
     def shown(self) -> None:
-        """The first text has been handed on."""
+        """Removes the first text, which was handed on."""
         self._texts.popleft()
 
 
 def _texts(block: bytes) -> Iterator[bytes]:
-    """The block in parts of whole lines; a line that is too long is cut."""
+    """The block in parts of whole lines; cuts a line that is too long."""
     part = b""
     for line in block.splitlines(keepends=True):
         cut = line if len(line) <= _TEXT_BYTES else line[: _TEXT_BYTES - 1] + b"\n"

@@ -1,8 +1,7 @@
 """Adds each issue to a file, as one line of JSON. Inside the watched program; standard library only.
 
-The file is opened for each line and closed again: a daemon closes what it finds open, and another tool's
-rotation takes the name away. Lines of several processes do not mix: each is one write to the end of the
-file.
+Each line opens the file and closes it: a daemon closes what it finds open, and logrotate takes the name away.
+Lines of several processes do not mix: each is one write to the end of the file.
 """
 
 from __future__ import annotations
@@ -16,29 +15,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from loopcanary.facts import is_ours
 from loopcanary.model import Issue, Session, Stall
+from loopcanary.whose_folder import place
 
 _MODE = 0o600
 _LINE_MAX = 16_384
-_TRIES = 10
-_OLD = ".1"
-"""Suffix of the file before."""
 
 
 class LogFile:
-    """Issues as lines. Drain thread. Nothing is made before the first issue."""
+    """Writes issues as lines; makes the file with the first one. Drain thread."""
 
     name = "log file"
 
-    def __init__(self, path: Path, size_max: int, *, process: str, host: str) -> None:
+    def __init__(self, path: Path, *, process: str, host: str) -> None:
         self._path = path
-        self._size_max = size_max
         self._process = process
         self._host = host
         self._dropped = 0
 
     def report(self, issue: Issue, repeated: int) -> None:
-        """Adds a line. OSError never: what cannot be written is counted."""
+        """Adds a line, or counts that it could not be written."""
         line = _line(issue, repeated, self._process, self._host)
         try:
             self._append(line)
@@ -46,60 +43,31 @@ class LogFile:
             self._dropped += 1
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:
-        """Nothing is open."""
+        """No file is open."""
 
     def counts(self) -> dict[str, int]:
-        """For statistics()."""
         return {"log_file_dropped": self._dropped} if self._dropped else {}
 
     def _append(self, line: bytes) -> None:
-        for _ in range(_TRIES):
-            if self._appended(line):
-                return
-        raise OSError("it is full, and so is each that takes its place")
-
-    def _appended(self, line: bytes) -> bool:
-        """False where the file was renamed, by us or by others, as it is full."""
-        descriptor = _open(self._path)
+        descriptor = _open(Path(place(str(self._path))), is_safe=is_ours(str(self._path)))
         try:
-            if os.fstat(descriptor).st_size + len(line) > self._size_max and self._rotate(descriptor):
-                return False
             _write(descriptor, line)
-            return True
         finally:
             os.close(descriptor)
 
-    def _rotate(self, descriptor: int) -> bool:
-        """Renames the file, one process at a time; False where it stays: it is empty, or another process is
-        about to. OSError where it cannot be done: then it grows no further."""
-        found = os.fstat(descriptor)
-        if not found.st_size:
-            return False
-        try:
-            import fcntl
 
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False  # the line goes into whichever file this is
-        except (ImportError, OSError):
-            pass  # no locks here
-        with suppress(FileNotFoundError):
-            named = self._path.lstat()
-            if (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino):
-                self._path.replace(f"{self._path}{_OLD}")
-        return True
-
-
-def _open(path: Path) -> int:
-    """For adding, private where it is new. A pipe, a device or the like is refused: they can block."""
+def _open(path: Path, *, is_safe: bool) -> int:
+    """Opens the file for adding, or makes a private one. OSError: it is a pipe or a device, which can block;
+    or another user can change the path, and it is not root's own file with one name."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    for name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
+    for name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", *(() if is_safe else ("O_NOFOLLOW",))):
         flags |= getattr(os, name, 0)
     descriptor = os.open(path, flags, _MODE)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError("it is no file")
-    return descriptor
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and (is_safe or (found.st_uid, found.st_nlink) == (0, 1)):
+        return descriptor
+    os.close(descriptor)
+    raise OSError("it is no file, or another user's")
 
 
 def _write(descriptor: int, line: bytes) -> None:
@@ -114,7 +82,7 @@ def _line(issue: Issue, repeated: int, process: str, host: str) -> bytes:
     facts = _facts(issue, repeated) | {"program": process, "host": host}
     line = json.dumps(facts, ensure_ascii=True)
     if len(line) >= _LINE_MAX:
-        # Names without end: what is long is cut, and the line stays JSON.
+        # Cuts endless names, so that the line stays JSON.
         cut = {key: value[:500] if isinstance(value, str) else value for key, value in facts.items()}
         line = json.dumps(cut, ensure_ascii=True)
     return line.encode() + b"\n"

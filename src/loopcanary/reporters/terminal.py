@@ -9,12 +9,13 @@ import sys
 from contextlib import suppress
 from typing import NamedTuple
 
-from loopcanary.protocols.screens import Look
+from loopcanary.facts import working_folder
+from loopcanary.protocols.plugins import Look
 from loopcanary.unpatched import unpatched
 from loopcanary.whose_stderr import look
 
 _PIPE_BUF = 4096
-"""A pipe or socket that polls as writable takes this much without blocking (pipe(7), POSIX)."""
+"""A pipe or socket that polls as writable takes so many bytes without blocking (pipe(7), POSIX)."""
 _TERMINAL_SURE = 1
 """A terminal that polls as writable may have room for no more."""
 _PATIENCE_MS = 50
@@ -23,9 +24,8 @@ _PATIENCE_MS = 50
 class Terminal:
     """Writes whole blocks to a file descriptor, or drops and counts them. One thread at a time.
 
-    The descriptor is checked before each write: a program that closes its stderr may get the same number
-    back for a file of its own, which is not ours to write to. Nothing of ours keeps it open, so that who
-    waits for its end does not wait for us.
+    Each write checks the descriptor first: a program that closes its stderr may get the same number back for
+    a file of its own. Nothing of ours keeps it open, so a reader of its end does not wait for us.
     """
 
     def __init__(self, descriptor: int = 2) -> None:
@@ -34,12 +34,12 @@ class Terminal:
         self._encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
         self._patience_ms = _PATIENCE_MS
         self._rest = b""
-        """What of the last block is still to come: half an escape sequence must not stay alone."""
+        """The rest of the last block: half an escape sequence must not stay alone."""
         self.dropped = 0
-        """Blocks that could not be shown."""
+        """The number of blocks that could not be shown."""
 
     def write(self, block: str) -> bool:
-        """Shows the block in one write where it can; False if it was dropped."""
+        """Shows the block, in one write if it can; False: it was dropped."""
         rest = self._rest
         try:
             data = rest + block.encode(self._encoding, "backslashreplace")
@@ -49,22 +49,21 @@ class Terminal:
             return False
         begun = sent > len(rest)
         self._rest = data[sent:] if begun else rest[sent:]
-        # A reader who has stopped is waited for once, not at every block.
+        # Waits once for a reader that has stopped, not at every block.
         self._patience_ms = 0 if self._rest or not begun else _PATIENCE_MS
         self.dropped += not begun
         return begun
 
     def is_terminal(self) -> bool:
-        """Whether the other end is one; it need not have colours."""
         return self._identity is not None and os.isatty(self._descriptor)
 
     def look(self) -> Look:
-        """What the terminal can show, and how wide it is now."""
+        """The abilities of the terminal, with its present width."""
         colour, links, width = look(self._descriptor, is_terminal=self.is_terminal())
-        return Look(colour=colour, links=links, width=width, folder=_current_folder())
+        return Look(colour=colour, links=links, width=width, folder=working_folder())
 
     def _send(self, data: bytes) -> int:
-        """Sends what can be sent without blocking; how much that was. OSError where there is no stderr."""
+        """Sends as many bytes as it can without blocking; returns their number. OSError: no stderr."""
         if self._identity is None or _identity(self._descriptor) != self._identity:
             raise OSError(errno.EBADF, "stderr is closed, or something else now")
         if self._identity.kind in (stat.S_IFIFO, stat.S_IFCHR):
@@ -91,7 +90,7 @@ def _identity(descriptor: int) -> _Identity | None:
 
 
 def _send_nonblocking(path: str, data: bytes, patience_ms: int) -> int:
-    """OSError where it cannot be opened anew (a socket, a terminal of another user) or nobody reads."""
+    """OSError: it cannot be opened anew (a socket, a terminal of another user), or it has no reader."""
     descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         _is_writable(descriptor, patience_ms)
@@ -121,10 +120,3 @@ def _is_writable(descriptor: int, patience_ms: int) -> bool:
     poll.register(descriptor, select.POLLOUT)
     events = poll.poll(patience_ms)
     return bool(events) and not events[0][1] & (select.POLLERR | select.POLLHUP | select.POLLNVAL)
-
-
-def _current_folder() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109 - pathlib is not loaded yet in many programs
-    except OSError:
-        return ""

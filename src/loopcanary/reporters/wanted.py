@@ -1,44 +1,52 @@
-"""The built-in reporters, each with the condition under which a run has it: else its module is not loaded."""
+"""The built-in reporters, each with its condition; without it the module is not loaded."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopcanary.model.config import ON
+
 if TYPE_CHECKING:
     from loopcanary.protocols.plugins import Reporter, WatchedRun
 
 
+_PARENTS_MAX = 100
+_quiet_of_workers: dict[int | None, dict[str, int]] = {}
+"""By their parent: its workers share a stderr, on which a bug comes in full once."""
+
+
 def console(run: WatchedRun) -> Reporter | None:
     """For a person who reads the program's stderr."""
-    screen = run.screen() if run.config.console and not run.config.quiet else None
+    screen = run.screen() if run.config.console == ON else None
     if screen is None:
         return None
     from loopcanary.reporters.console import ConsoleReporter
 
+    if len(_quiet_of_workers) > _PARENTS_MAX:
+        _quiet_of_workers.clear()
     return ConsoleReporter(
         terminal=screen,
         store=Path(run.config.store) if run.config.store else None,
         folder=run.folder,
         announce_clean=run.is_by_hand,
         process=run.process,
+        quiet=_quiet_of_workers.setdefault(run.session.parent_pid, {}) if run.process else {},
     )
 
 
 def log_file(run: WatchedRun) -> Reporter | None:
-    """Where the settings name a file."""
+    """If the settings name a file."""
     config = run.config
     if config.log_file is None:
         return None
     from loopcanary.reporters.log_file import LogFile
 
-    return LogFile(
-        Path(config.log_file), config.log_file_bytes, process=run.session.name, host=run.session.host
-    )
+    return LogFile(Path(config.log_file), process=run.session.name, host=run.session.host)
 
 
 def bell(run: WatchedRun) -> Reporter | None:
-    """Where the settings ask for it, and stderr is a person's."""
+    """If the settings ask for it, and a person reads stderr."""
     config = run.config
     screen = run.screen() if "bell" in config.notify else None
     if screen is None:

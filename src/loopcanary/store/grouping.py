@@ -35,13 +35,13 @@ _Found = tuple[int, int, int, str]
 
 
 class _Picked(NamedTuple):
-    """What of a group is of one issue."""
+    """The values of a group that come from one of its issues."""
 
     p50_ns: int
     worst_id: str
     worst_row: int
     by_cause: list[tuple[int, int]]
-    """Of each cause in it the sum of durations, and the row of the longest issue."""
+    """For each cause in the group: the sum of durations, and the row of the longest issue."""
 
 
 def groups(
@@ -101,7 +101,7 @@ def _by_index(
         f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER), max(duration_ns),
                    min(began_wall_ns), max(began_wall_ns)
             FROM issues INDEXED BY issues_by_group {clause}
-            GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
+            GROUP BY fingerprint ORDER BY max(cause = 'crash') DESC, 3 DESC, 1 LIMIT ?""",
         [*values, limit or -1],
     ).fetchall()
     found = [_Sums._make(row) for row in rows]
@@ -157,9 +157,10 @@ def _by_scan(
     statement = f"SELECT fingerprint, duration_ns, began_wall_ns, row, cause FROM issues {clause}"
     for fingerprint, *issue in connection.execute(statement, values):
         found[fingerprint].append(tuple(issue))
+    crashes = {name for name, stalls in found.items() if any(stall[-1] == "crash" for stall in stalls)}
     sums = sorted(
         (_summed(fingerprint, stalls) for fingerprint, stalls in found.items()),
-        key=lambda one: (-one.total_ns, one.fingerprint),
+        key=lambda one: (one.fingerprint not in crashes, -one.total_ns, one.fingerprint),
     )
     return [
         _group(connection, one, _picked_of(connection, found[one.fingerprint]))
@@ -168,7 +169,7 @@ def _by_scan(
 
 
 def _picked_of(connection: sqlite3.Connection, found: list[_Found]) -> _Picked:
-    """Of all issues of a group."""
+    """What a list shows of all issues of a group."""
     issues = sorted(found)
     worst_row = issues[-1][2]
     by_cause: dict[str, tuple[int, int]] = {}
@@ -277,7 +278,7 @@ class _Spans(NamedTuple):
     cells: int
 
     def edge(self, cell: int) -> int:
-        """Where a span begins."""
+        """Begin of the span with this number, in ns since 1970."""
         return bounded(self.begin_wall_ns + cell * self.step_ns)
 
     def cut(self, key: str, began_ns: int, duration_ns: int) -> Iterator[TimeCell]:

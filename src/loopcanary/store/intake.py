@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.store import records, remarks
+from loopcanary.store import records
 from loopcanary.store.errors import StoreError
 from loopcanary.store.records import ISSUE, SESSION, bound, excluded
 from loopcanary.store.sqlite import schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from loopcanary.model import Issue, Session
@@ -32,18 +34,17 @@ ON CONFLICT (id) DO UPDATE SET {excluded(SESSION)}
 WHERE sessions.end = '{records.LEFT}'
     AND (excluded.end <> '{records.LEFT}' OR excluded.ended_wall_ns > sessions.ended_wall_ns)
 """
-_ORDER = "'ongoing killed ended'"
 _INTO_ISSUES = f"""
 INSERT INTO main.issues ({ISSUE}) {{values}}
 ON CONFLICT (id) DO UPDATE SET {excluded(ISSUE)}
-WHERE instr({_ORDER}, excluded.state) > instr({_ORDER}, issues.state)
+WHERE instr({records.STATES}, excluded.state) > instr({records.STATES}, issues.state)
 """
 
 _FRESH = f"""
 CREATE TEMP TABLE fresh_issues AS
 SELECT theirs.row AS row, theirs.kind = 'stall' AS is_stall, ours.row IS NOT NULL AS known
 FROM staged.issues AS theirs LEFT JOIN main.issues AS ours ON ours.id = theirs.id
-WHERE ours.row IS NULL OR instr({_ORDER}, theirs.state) > instr({_ORDER}, ours.state)
+WHERE ours.row IS NULL OR instr({records.STATES}, theirs.state) > instr({records.STATES}, ours.state)
 """
 _FRESH_PAYLOADS = """
 INSERT OR REPLACE INTO main.payloads
@@ -64,15 +65,15 @@ class TakenIn:
     """What became of what was gathered."""
 
     stalls: int
-    """That were not in the store."""
+    """Stalls that were not in the store."""
     updated: int
     """Stalls that were in it, and had not come to their end there."""
     stalls_known: int
-    """That were in it already."""
+    """Stalls that were in the store already."""
     sessions: int
     """New, or known better now."""
     issues: int
-    """Of other kinds, that were not in it."""
+    """Issues of other kinds that were not in the store."""
     remarks: int
     too_old: int
     """New stalls that the store's retention does not keep for long: they are older than it keeps any."""
@@ -102,7 +103,8 @@ class Intake:
             session: As its process knew it last.
         """
         statement = _INTO_SESSIONS.format(values=f"VALUES ({bound(SESSION)})")
-        self._execute(statement, records.session_columns(session))
+        with self._sound():
+            self._connection.execute(statement, records.session_columns(session))
 
     def add_issue(self, issue: Issue) -> None:
         """Adds an issue, or a later state of one that was added before.
@@ -112,12 +114,10 @@ class Intake:
         """
         statement = _INTO_ISSUES.format(values=f"VALUES ({bound(ISSUE)})") + "RETURNING row"
         columns, payload = records.issue_columns(issue), records.issue_payload(issue)
-        try:
+        with self._sound():
             row = self._connection.execute(statement, columns).fetchone()
             if row is not None:
                 self._connection.execute("INSERT OR REPLACE INTO payloads VALUES (?, ?)", [row[0], payload])
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
 
     def add_remark(self, fingerprint: str, remark: Remark) -> None:
         """Adds what people said of a bug, unless it has a remark.
@@ -126,27 +126,24 @@ class Intake:
             fingerprint: Of the bug.
             remark: Its note, and whether it is ignored.
         """
-        try:
-            remarks.add(self._connection, fingerprint, remark, self._now_wall_ns)
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+        with self._sound():
+            records.add_remark(self._connection, fingerprint, remark, self._now_wall_ns)
 
     def done(self) -> None:
-        self._execute("COMMIT", {})
+        with self._sound():
+            self._connection.execute("COMMIT")
         self._connection.close()
 
     def close(self) -> None:
-        """Gives the file up."""
         self._connection.close()
 
-    def _execute(self, statement: str, values: dict[str, object]) -> None:
+    @contextmanager
+    def _sound(self) -> Iterator[None]:
         try:
-            self._connection.execute(statement, values)
+            yield
         except sqlite3.Error as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: sqlite3.Error) -> StoreError:
-        return StoreError(f"{self.path.parent} has no room for what is to be imported, or fails: {error}")
+            room = f"{self.path.parent} has no room for what is to be imported"
+            raise StoreError(f"{room}, or fails: {error}") from error
 
 
 def merge(connection: sqlite3.Connection, staged: Path, oldest_kept: int) -> TakenIn:

@@ -13,12 +13,12 @@ from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.store import search
 from loopcanary.store.records import figures_of
 from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_space, sweep, used_bytes
+from loopcanary.store.sqlite.files import Aside, set_aside_in
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from loopcanary.store.sqlite.damage import Aside
     from loopcanary.store.sqlite.database import Database
     from loopcanary.store.unreadable import Unreadable
 
@@ -129,8 +129,6 @@ class Maintenance:
 
     def set_aside(self) -> list[Aside]:
         """Damaged databases that any process set aside in the folder, newest first. Raises nothing."""
-        from loopcanary.store.sqlite.damage import set_aside_in
-
         return set_aside_in(self._database.folder)
 
     def unreadable(self) -> list[str]:
@@ -138,7 +136,6 @@ class Maintenance:
         return self._database.read(search.unreadable)
 
     def used_bytes(self) -> int:
-        """Bytes that the database holds."""
         return self._database.read(used_bytes)
 
 

@@ -58,7 +58,7 @@ class Reader:
         key = "+fingerprint" if query.words else "fingerprint"
         statement = f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER),
                                CAST(max(began_wall_ns + duration_ns) AS INTEGER)
-                        FROM issues {clause} GROUP BY {key} ORDER BY 3 DESC, 1"""
+                        FROM issues {clause} GROUP BY {key} ORDER BY max(cause = 'crash') DESC, 3 DESC, 1"""
         return [GroupSums._make(row) for row in self._database.rows(statement, values)]
 
     def groups(
@@ -147,9 +147,7 @@ class Reader:
         return [scene for (scene,) in self._database.rows(statement)]
 
     def remarks(self) -> dict[str, Remark]:
-        from loopcanary.store import remarks
-
-        return self._database.read(remarks.read)
+        return self._database.read(records.read_remarks)
 
     def sessions(self, query: IssueQuery, limit: int = 0) -> list[Session]:
         clause, values = search.session_condition(query)
@@ -160,7 +158,7 @@ class Reader:
 
     def session_marks(self, query: IssueQuery) -> list[SessionMark]:
         clause, values = search.session_condition(query)
-        statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns, end = 'killed'
+        statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns, end IN ('killed', 'crashed')
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id"""
         return [
             SessionMark._make([*mark, bool(killed)])
@@ -175,32 +173,4 @@ class Reader:
         statement = f"SELECT DISTINCT {column} FROM issues {clause} ORDER BY 1 LIMIT ?"
         return [
             name for (name,) in self._database.rows(statement, [*values, *search.prefix_range(prefix), limit])
-        ]
-
-
-class Arrivals:
-    """What came into a store since; live ones laid over it are none. Raises only StoreError."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def row_before(self, wall_ns: int) -> int:
-        """The row before the first stored issue that began then or later; where there is none, the last."""
-        # In two terms: each has an index by time of its own.
-        since = "(kind = 'stall' AND began_wall_ns >= ?) OR (kind <> 'stall' AND began_wall_ns >= ?)"
-        first = f"SELECT min(row) - 1 FROM main.issues WHERE {since}"
-        statement = f"SELECT coalesce(({first}), (SELECT max(row) FROM main.issues), 0)"
-        return int(self._database.row(statement, [search.bounded(wall_ns)] * 2)[0])
-
-    def last_row(self) -> int:
-        """The latest stored issue's row; 0 without any."""
-        return int(self._database.row("SELECT coalesce(max(row), 0) FROM main.issues", [])[0])
-
-    def after(self, row: int, limit: int) -> list[tuple[int, Issue | None]]:
-        """Stored issues of later rows, which is those that were stored later, each with its row. None: one
-        that cannot be read, and holds up no other."""
-        statement = "SELECT row, payload FROM main.payloads WHERE row > ? ORDER BY row LIMIT ?"
-        return [
-            (number, records.readable_issue(payload))
-            for number, payload in self._database.rows(statement, [row, limit])
         ]

@@ -6,19 +6,21 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import IssueKind, Session, SessionEnd, TraceFigures
-from loopcanary.model.issues.unknown import UnknownIssue
-from loopcanary.registry import said_of
-from loopcanary.store import packing as _packing  # noqa: F401 - the registry names it: not to be loaded in a stall
+from loopcanary.model import IssueKind, Session, SessionEnd, StallState, TraceFigures
+from loopcanary.model.issues.facts import UnknownIssue
+from loopcanary.model.search import Remark
+from loopcanary.protocols.kinds import kind_in, kind_of
 from loopcanary.store.errors import StoreError
 from loopcanary.store.search import QUIET, bounded, storable
-from loopcanary.wire import UnknownKindError, WireError, from_wire, issue_from_wire, to_wire, unpack_of
+from loopcanary.wire import UnknownKindError, WireError, from_wire, to_wire
 from loopcanary.words.sentences import coded, spoken
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
     from loopcanary.model import Issue
+
 
 SESSION = "id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload"
 ISSUE = (
@@ -26,12 +28,14 @@ ISSUE = (
     " in_app"
 )
 """The columns of `sessions` and `issues` that are written."""
+STATES = "'ongoing killed crashed ended'"
+"""For `instr`: a stored issue is replaced by one whose state comes later here, since more is known of it."""
 LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: no process here will end it."""
 
 
 class UnreadableError(StoreError):
-    """What is stored is no issue or run that can be read here. `reason`: why; `row`: where, 0 unknown."""
+    """A stored record is not an issue or run that can be read here. `row`: that of the record, 0 unknown."""
 
     def __init__(self, reason: str, row: int = 0) -> None:
         super().__init__(f"a stored record cannot be read ({reason})")
@@ -40,17 +44,16 @@ class UnreadableError(StoreError):
 
 
 def bound(columns: str) -> str:
-    """Their values, bound by name."""
+    """The columns' values, bound by name."""
     return ", ".join(f":{column.strip()}" for column in columns.split(","))
 
 
 def excluded(columns: str) -> str:
-    """Each takes the value that was to be inserted."""
+    """Assignments that give each column the value that was to be inserted."""
     return ", ".join(f"{column} = excluded.{column}" for column in map(str.strip, columns.split(",")))
 
 
 def issue_columns(issue: Issue) -> dict[str, Any]:
-    """A row of `issues`."""
     return {
         "id": storable(issue.id),
         "session": storable(issue.session),
@@ -59,7 +62,8 @@ def issue_columns(issue: Issue) -> dict[str, Any]:
         "state": issue.state.value,
         "cause": issue.cause.value,
         "began_wall_ns": bounded(issue.began_wall_ns),
-        "duration_ns": bounded(issue.duration_ns),
+        # A crash has a moment, and no length that counts.
+        "duration_ns": 0 if issue.state is StallState.CRASHED else bounded(issue.duration_ns),
         "search": storable("\n".join(part for part in _searched(issue) if part).casefold()),
         "thread": storable(issue.thread),
         "loop": storable(issue.loop),
@@ -81,35 +85,24 @@ def issue_payload(issue: Issue) -> str:
     """The issue as JSON text. ASCII, so that nothing in a name can trouble a reader."""
     if isinstance(issue, UnknownIssue):
         return _to_json(issue.record)
-    packed = said_of(issue, "packed")
-    return _to_json(coded(to_wire(issue) if packed is None else packed))
+    return _to_json(coded(kind_of(issue).packed(issue)))
 
 
 def issue_of(payload: str, row: int = 0) -> Issue:
     """The issue of a payload. UnreadableError, with the row, where it is not one."""
     try:
         document = spoken(json.loads(payload))
-        unpack = unpack_of(document)
-        return issue_from_wire(document) if unpack is None else unpack(document)
+        found: Issue = kind_in(document).unpacked(document)
     except (UnknownKindError, WireError, ValueError, RecursionError) as error:
         raise UnreadableError(str(error), row) from error
-
-
-def readable_issue(payload: str) -> Issue | None:
-    """The issue of a payload; None where it is not one."""
-    try:
-        return issue_of(payload)
-    except UnreadableError:
-        return None
+    return found
 
 
 def traces_payload(figures: TraceFigures) -> str:
-    """Figures of traces as JSON text."""
     return _to_json(to_wire(figures))
 
 
 def session_columns(session: Session) -> dict[str, Any]:
-    """A row of `sessions`."""
     ended = session.ended_wall_ns
     return {
         "id": storable(session.id),
@@ -149,3 +142,34 @@ def session_of(payload: str, traces: str | None = None) -> Session:
     except (WireError, ValueError, RecursionError) as error:
         raise UnreadableError(str(error)) from error
     return session
+
+
+_NOTE_MAX = 10_000
+
+
+def read_remarks(connection: sqlite3.Connection) -> dict[str, Remark]:
+    rows = connection.execute("SELECT fingerprint, ignored, note FROM remarks")
+    return {fingerprint: Remark(ignored=bool(ignored), note=note) for fingerprint, ignored, note in rows}
+
+
+def write_remark(connection: sqlite3.Connection, fingerprint: str, remark: Remark, now_wall_ns: int) -> None:
+    """Replaces the bug's earlier remark; an empty remark only removes it."""
+    if remark == Remark():
+        connection.execute("DELETE FROM main.remarks WHERE fingerprint = ?", [storable(fingerprint)])
+        return
+    connection.execute(
+        "INSERT OR REPLACE INTO main.remarks VALUES (?, ?, ?, ?)",
+        _remark_row(fingerprint, remark, now_wall_ns),
+    )
+
+
+def add_remark(connection: sqlite3.Connection, fingerprint: str, remark: Remark, now_wall_ns: int) -> None:
+    """Keeps it, unless something was said before."""
+    connection.execute(
+        "INSERT OR IGNORE INTO main.remarks VALUES (?, ?, ?, ?)",
+        _remark_row(fingerprint, remark, now_wall_ns),
+    )
+
+
+def _remark_row(fingerprint: str, remark: Remark, now_wall_ns: int) -> list[str | int]:
+    return [storable(fingerprint), int(remark.ignored), storable(remark.note[:_NOTE_MAX]), now_wall_ns]

@@ -20,6 +20,9 @@ _BATCHES_MAX = 40
 """A sweep is bounded; the next one goes on."""
 _PARTS = ("kind = 'stall'", "kind <> 'stall'")
 """Stalls, and all other issues: many of one leave room for the other."""
+_DAY_NS = 86_400 * 1_000_000_000
+_CLOCK_SET_NS = 1_577_836_800 * 1_000_000_000
+"""2020: a machine with an earlier time has not been told the time yet. What it stores has no age."""
 OVER_AND_EMPTY = "end <> 'running' AND id NOT IN (SELECT session FROM main.issues)"
 """Sessions of which nothing is kept."""
 
@@ -28,9 +31,9 @@ OVER_AND_EMPTY = "end <> 'running' AND id NOT IN (SELECT session FROM main.issue
 class Retention:
     """How much is kept; the settings of the same names in Config."""
 
-    age_ns: int = 30 * 86_400 * 1_000_000_000
+    age_ns: int = 30 * _DAY_NS
     stalls: int = 100_000
-    """And as many issues of all other kinds."""
+    """The most stalls that are kept; as many issues of all other kinds are kept."""
     bytes: int = 1 << 30
 
 
@@ -44,7 +47,7 @@ def sweep(database: Database, retention: Retention, now_wall_ns: int) -> int:
         StoreError: The database fails.
     """
     issues = 0
-    oldest_kept = bounded(now_wall_ns - retention.age_ns)
+    oldest_kept = database.read(lambda connection: _oldest_kept(connection, retention, now_wall_ns))
     for _ in range(_BATCHES_MAX):
         batch = database.write(lambda connection: _delete_batch(connection, retention, oldest_kept))
         issues += batch
@@ -55,6 +58,22 @@ def sweep(database: Database, retention: Retention, now_wall_ns: int) -> int:
     if issues or others:
         database.outside_transaction(give_back_space)
     return issues
+
+
+def _oldest_kept(connection: sqlite3.Connection, retention: Retention, now_wall_ns: int) -> int:
+    """Ages are measured from now, unless nothing was stored for longer than what is kept, up to a day ago:
+    the clock may be wrong, and they are measured from the last issue before that."""
+    oldest_kept = bounded(now_wall_ns - retention.age_ns)
+    young, old = now_wall_ns, None
+    for part in _PARTS:
+        times = f"FROM main.issues WHERE {part} AND began_wall_ns"
+        first = connection.execute(f"SELECT min(began_wall_ns) {times} >= ?", [oldest_kept]).fetchone()[0]
+        last = connection.execute(f"SELECT max(began_wall_ns) {times} < ?", [oldest_kept]).fetchone()[0]
+        young = min(young, now_wall_ns if first is None else first)
+        old = max((one for one in (old, last) if one is not None), default=None)
+    if old is None or young - old <= retention.age_ns or now_wall_ns - young >= _DAY_NS:
+        return oldest_kept
+    return bounded(old - retention.age_ns)
 
 
 def give_back_space(connection: sqlite3.Connection) -> None:
@@ -78,7 +97,8 @@ def _delete_batch(connection: sqlite3.Connection, retention: Retention, oldest_k
         if too_many > 0:
             deleted += _delete_oldest(connection, min(too_many, _BATCH), part)
         else:
-            deleted += _delete_oldest(connection, _BATCH, f"{part} AND began_wall_ns < {oldest_kept}")
+            aged = f"{part} AND began_wall_ns BETWEEN {_CLOCK_SET_NS} AND {oldest_kept - 1}"
+            deleted += _delete_oldest(connection, _BATCH, aged)
     return deleted
 
 
@@ -123,7 +143,7 @@ def used_bytes(connection: sqlite3.Connection) -> int:
 
 
 def _delete_traces(connection: sqlite3.Connection, oldest_kept: int) -> int:
-    """Of sessions that never came to be stored."""
+    """Deletes figures of sessions that were never stored."""
     statement = (
         "DELETE FROM main.traces WHERE stored_wall_ns < ? AND session NOT IN (SELECT id FROM main.sessions)"
     )

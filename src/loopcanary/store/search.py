@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import IssueKind
 from loopcanary.model.search import IssueMark, IssueQuery
+from loopcanary.protocols.kinds import readable_kinds
 from loopcanary.registry import KINDS, REGISTRY
-from loopcanary.wire import readable_kinds
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 QUIET = "-quiet"
-"""Ends the column `kind` of an issue that is no news, such as a start within its limit, so that sums leave it
-out without reading it."""
+"""Ends the column `kind` of an issue that is not news, such as a start within its limit, so that sums leave
+it out without reading it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
 _KIND_LENGTH = 60
@@ -86,7 +86,7 @@ def with_quiet(kinds: Iterable[str]) -> list[str]:
 
 
 def summed_condition(query: IssueQuery) -> tuple[str, list[Any]]:
-    """As `readable_condition`, for sums: what is no news is kept for its course and is no bug, so it
+    """As `readable_condition`, for sums: what is not news is kept for its course and is not a bug, so it
     counts only where its kind, or this very group, is asked for."""
     clause, values = readable_condition(query, by_time=query.kind != IssueKind.STALL)
     if query.kind is None and query.fingerprint is None:
@@ -155,6 +155,7 @@ def unreadable(connection: sqlite3.Connection) -> list[str]:
 
 def _not_shown(kind: str, number: int) -> str:
     verb = "is" if number == 1 else "are"
-    reason = "is not installed" if REGISTRY.find(KINDS, kind) is None else "cannot be loaded"
+    gone = REGISTRY.find(KINDS, kind) is None
+    reason = "no installed plugin reads it" if gone else "its plugin cannot be loaded"
     shown = printable(kind, _KIND_LENGTH)
-    return f"{count_of(number, 'issue')} of kind {shown} {verb} not shown: its plugin {reason}"
+    return f"{count_of(number, 'issue')} of kind {shown} {verb} not shown: {reason}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from loopcanary.store import records
 from loopcanary.store.errors import StoreError
 from loopcanary.store.maintenance import Maintenance
-from loopcanary.store.reader import Arrivals, Reader
+from loopcanary.store.reader import Reader
 from loopcanary.store.records import ISSUE, SESSION, bound, excluded
 from loopcanary.store.retention import Retention, sweep
 from loopcanary.store.search import bounded, storable
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
     from loopcanary.store.intake import Intake, TakenIn
 
 _SWEEP_EVERY = 256
-"""Issues put between two sweeps."""
 
 # What is known of an issue only grows: `ongoing` from a process that is slow to write, or a recovery that
 # comes late, must not take back how it ended.
 _PUT_ISSUE = f"""
 INSERT INTO main.issues ({ISSUE}) VALUES ({bound(ISSUE)})
 ON CONFLICT (id) DO UPDATE SET {excluded(ISSUE)}
-WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', issues.state)
+WHERE instr({records.STATES}, excluded.state) >= instr({records.STATES}, issues.state)
 RETURNING row
 """
 _PUT_SESSION = f"INSERT OR REPLACE INTO main.sessions ({SESSION}) VALUES ({bound(SESSION)})"
@@ -53,7 +52,7 @@ class Store:
         folder: Path,
         *,
         retention: Retention | None = None,
-        notify: Callable[[str], None] | None = None,
+        notify: Callable[[str], object] | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -73,14 +72,17 @@ class Store:
         unreadable = Unreadable(self._database, self._overlay, notify)
         self.reader = Reader(self._database, unreadable)
         """Answers questions."""
-        self.arrivals = Arrivals(self._database)
-        """What is new since a row."""
         self.maintenance = Maintenance(self._database, self._retention, unreadable)
         """Deletes, and says what is out of the ordinary."""
 
     @property
     def path(self) -> Path:
         return self._database.path
+
+    @property
+    def lender(self) -> int:
+        """The user whose store this is, where root reads it; else 0."""
+        return self._database.lender
 
     def open(self) -> None:
         """Opens the database now rather than at the first use, so that what is wrong is said now."""
@@ -95,7 +97,7 @@ class Store:
         return self._database.rest(patience_s)
 
     def go_on(self) -> None:
-        """The rest is over."""
+        """Ends the rest: the next use opens the file again."""
         self._database.go_on()
 
     def put_session(self, session: Session) -> None:
@@ -123,11 +125,9 @@ class Store:
         )
 
     def remark(self, fingerprint: str, remark: Remark) -> None:
-        """Puts this in the place of what was said of the bug before."""
-        from loopcanary.store import remarks
-
+        """Replaces the earlier remark on the bug."""
         now = time.time_ns()
-        self._database.write(lambda connection: remarks.write(connection, fingerprint, remark, now))
+        self._database.write(lambda connection: records.write_remark(connection, fingerprint, remark, now))
 
     def take_in(self, gather: Callable[[Intake], None]) -> TakenIn:
         """Takes in records of other stores: all of them, or nothing where `gather` raises.

@@ -27,7 +27,7 @@ _NAMED_MAX = 10
 class Unreadable:
     """Those of one database that were met. Nothing is written: what reads them may be installed later."""
 
-    def __init__(self, database: Database, overlay: Overlay, notify: Callable[[str], None]) -> None:
+    def __init__(self, database: Database, overlay: Overlay, notify: Callable[[str], object]) -> None:
         """`notify` gets a line for people about what is met for the first time."""
         self._notify = notify
         self._database = database

@@ -1,38 +1,36 @@
-"""The screen of `loopcanary top`: a thin layer over rows that others make."""
+"""The screen of `loopcanary top`: a thin layer over the rows."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from loopcanary.facts import working_folder
 from loopcanary.top.about import LINES, about
 from loopcanary.top.choosing import ORDERS, RowChoice, chosen
 from loopcanary.top.columns import NOTHING, headline
-from loopcanary.top.pages import LivePage, Pages, SwitchPage, help_lines
+from loopcanary.top.pages import LivePage, Pages, help_lines
 from loopcanary.top.rows import LaneRow
 from loopcanary.top.table import LaneTable, looks
 from loopcanary.words.text import printable
 
-if TYPE_CHECKING:
-    from textual.events import Resize
-
 _LEAST_HEIGHT = 14
-"""Of a screen that has room for the lines about the chosen row."""
-_KEYS = "? help  q quit  l stack  g bug  x tracers  s sort  r reverse  / filter  a all  p pause  t light"
+"""Lower screens have no room for the lines about the chosen row."""
+_KEYS = "? help  q quit  l stack  g bug  s sort  r reverse  / filter  a all  p pause  t light"
 _ORDERS = tuple(ORDERS)
 
 
 class Top(App[None]):
-    """The table, with what is known of the chosen row below. Reads on a thread of its own."""
+    """The table, and below it everything about the chosen row. Reads on a thread of its own."""
 
     CSS = f"""
     Screen {{ background: $background; }}
@@ -50,7 +48,6 @@ class Top(App[None]):
         Binding("escape", "leave", "quit"),
         Binding("l,enter", "stack", "live stack"),
         Binding("g", "group", "bug"),
-        Binding("x", "tracers", "tracers"),
         Binding("s", "order(1)", "order"),
         Binding("S", "order(-1)", "order before"),
         Binding("r", "reverse", "reverse"),
@@ -62,8 +59,6 @@ class Top(App[None]):
     ]
 
     class RowsRead(Message):
-        """A reading is there."""
-
         def __init__(self, rows: Sequence[LaneRow]) -> None:
             super().__init__()
             self.rows = rows
@@ -77,7 +72,7 @@ class Top(App[None]):
         interval_s: float = 1.0,
         is_dark: bool = True,
     ) -> None:
-        """`look`: gives the rows of this moment; called on one thread, one call after the other."""
+        """One thread calls `look` for the present rows, again and again."""
         super().__init__()
         self._look = look
         self._choice = choice
@@ -87,10 +82,10 @@ class Top(App[None]):
         self._is_paused = False
         self._rows: Sequence[LaneRow] | None = None
         self._hidden = 0
-        self._folder = _folder()
+        self._folder = working_folder()
         self._shown: Sequence[LaneRow] = ()
         self._texts: dict[str, str] = {}
-        # Kept by hand: what is asked for by its name is looked for on the page on top.
+        # Kept by hand: Textual looks for names on the topmost page only.
         self._head = Static(id="head")
         self._table = LaneTable()
         nothing = Text("\n").join([Text(NOTHING[0], "bold"), *map(Text, NOTHING[1:])])
@@ -118,7 +113,7 @@ class Top(App[None]):
         self._end.set()
 
     def _read(self) -> None:
-        """One reading after the other; what takes longer than the interval is not made up for."""
+        """Reads again and again, without making up for a reading longer than the interval."""
         while not self._end.is_set():
             if not self._is_paused:
                 self.post_message(self.RowsRead(self._look()))
@@ -131,18 +126,16 @@ class Top(App[None]):
         self._show()
 
     def on_resize(self, event: Resize) -> None:
-        """Low screens are for the table."""
         self._about.display = event.size.height >= _LEAST_HEIGHT
         self.call_after_refresh(self._show)
 
     def on_lane_table_moved(self) -> None:
-        """Another row was chosen."""
         self._show_about()
         self._show_head()
 
     @property
     def _is_there(self) -> bool:
-        """A reading may come while the screen is taken down."""
+        """False while the screen is taken down, when a reading may still come."""
         return not self._end.is_set() and self._table.is_attached
 
     def _show(self) -> None:
@@ -187,7 +180,7 @@ class Top(App[None]):
         self._update(self._about, Text("\n", no_wrap=True, overflow="ellipsis").join(lines))
 
     def _update(self, part: Static, text: Text) -> None:
-        """Only what has changed is drawn again."""
+        """Draws only what has changed."""
         key = str(part.id)
         if self._texts.get(key) != text.markup:
             self._texts[key] = text.markup
@@ -207,7 +200,6 @@ class Top(App[None]):
         self._choose(replace(self._choice, reverse=not self._choice.reverse))
 
     def action_everything(self) -> None:
-        """All, or what is of interest now."""
         self._choose(replace(self._choice, everything=not self._choice.everything))
 
     def action_pause(self) -> None:
@@ -230,7 +222,7 @@ class Top(App[None]):
         self._leave_filter()
 
     def action_leave(self) -> None:
-        """Out of the filter, which is taken back; then out of a filter that stayed; then out."""
+        """Leaves and undoes the filter; without one, leaves the program."""
         field = self._filter
         if field.display or self._choice.words:
             field.value = ""
@@ -244,32 +236,16 @@ class Top(App[None]):
         self._table.focus()
 
     def action_stack(self) -> None:
-        """The live stack of the chosen lane."""
         row = self._table.chosen
         if row is not None:
             title = f"live stack: {printable(row.program, 40)}, pid {row.pid}"
             self.push_screen(LivePage(title, lambda width: self._pages.stack(row, width), every_s=1.0))
 
     def action_group(self) -> None:
-        """The bug behind the chosen lane's last stall."""
         row = self._table.chosen
         if row is not None:
             title = f"last stall and its group: {printable(row.program, 40)}, pid {row.pid}"
             self.push_screen(LivePage(title, lambda width: self._pages.group(row, width)))
 
-    def action_tracers(self) -> None:
-        """Of the chosen lane's process."""
-        row = self._table.chosen
-        if row is not None:
-            title = f"tracers: {printable(row.program, 40)}, pid {row.pid}"
-            self.push_screen(SwitchPage(title, lambda switch: self._pages.tracers(row, switch), 1.0))
-
     def action_help(self) -> None:
         self.push_screen(LivePage("loopcanary top", help_lines))
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109 - a text is wanted, and "" where the folder is gone
-    except OSError:
-        return ""

@@ -1,4 +1,4 @@
-"""Which rows are shown, and in which order."""
+"""Chooses and orders the rows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.top.rows import LaneRow, State
 
 DEAD_SHOWN_NS: Final = 600_000_000_000
-"""Processes that were killed longer ago are shown only where everything is."""
+"""Processes that were killed longer ago are shown only with everything."""
 EXITED_SHOWN_NS: Final = 10_000_000_000
-"""The same of those that ended well: many short ones shall not push out what runs."""
+"""The same for those that ended well: many short ones must not push out running ones."""
 _SHOWN_NS: Final = {State.KILLED: DEAD_SHOWN_NS, State.EXITED: EXITED_SHOWN_NS}
 _RANK: Final = {state: rank for rank, state in enumerate(State)}
-# Those that come and go many times a second have one rank: their rows shall stay where they are.
+# States that change many times a second have one rank, so that their rows stay in place.
 _RANK[State.IDLE] = _RANK[State.BUSY]
 
 Order = Callable[[LaneRow], Any]
 
 ORDERS: Final[dict[str, Order]] = {
-    "trouble": lambda row: (_RANK[row.state], *((-(row.state_ns or 0),) if _is_late(row) else ())),
+    "trouble": lambda row: (
+        _RANK[row.state],
+        *((-(row.state_ns or 0),) if row.state in (State.HUNG, State.STALLED) else ()),
+    ),
     "busy": lambda row: -(row.utilization_now if row.utilization_now is not None else -1.0),
     "delay": lambda row: -(row.delay_now or row.delay).p99_ns if row.state.is_live else 1,
     "callbacks": lambda row: -(row.callbacks_per_s if row.callbacks_per_s is not None else -1.0),
@@ -29,23 +32,21 @@ ORDERS: Final[dict[str, Order]] = {
     "program": lambda row: row.program.lower(),
     "pid": lambda row: row.pid,
 }
-"""By name, what comes first; `trouble` is the first one's."""
+"""The sort keys by the names of orders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChoice:
-    """What is shown, and how."""
-
     order: str = "trouble"
     reverse: bool = False
     words: str = ""
-    """Each word occurs, in any case, in the program, thread, loop, state, callback or last stall."""
+    """Each word must occur, in any case, in program, thread, loop, state, callback or last stall."""
     everything: bool = False
-    """Loops that are gone, and what ended a while ago, too."""
+    """Includes loops that are gone, and processes that ended a while ago."""
 
 
 def chosen(rows: Sequence[LaneRow], choice: RowChoice) -> list[LaneRow]:
-    """The rows in order; equal ones by program, process and lane."""
+    """The chosen rows in order; equal ones by program, process and lane."""
     order = ORDERS[choice.order]
     shown = [row for row in rows if choice.everything or _is_current(row)]
     words = choice.words.lower().split()
@@ -53,10 +54,6 @@ def chosen(rows: Sequence[LaneRow], choice: RowChoice) -> list[LaneRow]:
     found.sort(key=lambda row: (row.program, row.pid, row.key))
     found.sort(key=order, reverse=choice.reverse)
     return found
-
-
-def _is_late(row: LaneRow) -> bool:
-    return row.state in (State.HUNG, State.STALLED)
 
 
 def _is_current(row: LaneRow) -> bool:

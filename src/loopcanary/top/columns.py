@@ -1,4 +1,4 @@
-"""What a row shows, and which columns fit into a width: the least important ones go first."""
+"""The columns of a row, and those that fit into a width: the least important ones go first."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model.stall import StallState
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.top.rows import LaneRow, State
-from loopcanary.words.text import display_width, place, printable
+from loopcanary.words.text import count_of, display_width, place, printable
 
 NAME_MAX: Final = 60
 _GAP: Final = 1
 
 Cell = tuple[str, str]
-"""Text, and what it means for its look: `bad`, `warn`, `good`, `dim` or nothing."""
+"""Text and look: `bad`, `warn`, `good`, `dim` or nothing."""
 
 LOOKS: Final = {
     State.HUNG: "bad",
@@ -31,8 +31,7 @@ _LATE: Final = (State.HUNG, State.STALLED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """One column. `importance`: 1 stays longest. `most`: as wide as it may become where there is room, in the
-    order of `grows`."""
+    """A column; of importance 1 stays longest. With room columns grow to `most`, in the order of `grows`."""
 
     heading: str
     importance: int
@@ -62,7 +61,7 @@ def age_words(ns: int) -> str:
 
 
 def work_words(row: LaneRow) -> str:
-    """Callback and task that it is in, where they are known."""
+    """The callback and task that it is in, if they are known."""
     if row.work is None or row.work_ns is None:
         return ""
     callback, task = row.work.callback or "", row.work.task
@@ -75,7 +74,7 @@ def last_words(row: LaneRow, folder: str = "") -> str:
     last = row.last
     if last is None:
         return ""
-    # Of one that goes on, the verdict is a few seconds old.
+    # The verdict on a stall that goes on is a few seconds old.
     duration_ns = last.duration_ns
     if last.state is StallState.ONGOING and row.state in _LATE:
         duration_ns = max(duration_ns, row.state_ns or 0)
@@ -105,7 +104,7 @@ def _last_cell(row: LaneRow) -> Cell:
 
 
 def percent(value: float) -> str:
-    """Of a share: `62 %`."""
+    """`62 %`."""
     return f"{value * 100:.0f} %"
 
 
@@ -116,10 +115,8 @@ def _share(value: float | None, *, is_now: bool) -> Cell:
 
 
 def _delay(row: LaneRow, name: str) -> Cell:
-    if not row.state.is_live:
-        return "-", "dim"
     delays = row.delay_now
-    if delays is None:
+    if delays is None or not row.state.is_live:
         return "-", "dim"
     ns = delays.p50_ns if name == "p50" else delays.p99_ns
     look = "bad" if ns > row.threshold_ns > 0 else "warn" if 2 * ns > row.threshold_ns > 0 else ""
@@ -173,7 +170,6 @@ COLUMNS: Final = (
     TableColumn(heading="for", importance=9, width=8, cell=_work_ns_cell, to_right=True),
     TableColumn(heading="last stall", importance=8, width=26, most=48, grows=1, cell=_last_cell),
 )
-"""From left to right."""
 
 
 def fitting(width: int) -> list[tuple[TableColumn, int]]:
@@ -196,7 +192,7 @@ def fitting(width: int) -> list[tuple[TableColumn, int]]:
 
 
 def fitted(text: str, width: int, *, to_right: bool = False) -> str:
-    """The text in exactly so many terminal columns, cut in its middle where it is longer."""
+    """The text in exactly so many terminal columns, cut in the middle if it is longer."""
     limit = width
     cut = text
     while display_width(cut) > width and limit >= 0:
@@ -206,15 +202,13 @@ def fitted(text: str, width: int, *, to_right: bool = False) -> str:
 
 
 def headline(rows: Sequence[LaneRow], hidden: int, key: str = "") -> str:
-    """`3 programs, 4 loops, 2 not shown: 1 hung, 1 killed`. `key`: the one that shows those that are
-    hidden. It comes first: a narrow screen cuts the end."""
-    programs = len({row.key[0] for row in rows})
+    """`3 programs, 4 loops, 2 not shown (key a): 1 hung, 1 killed`; the key, which shows the hidden rows, is
+    not at the end, which a narrow screen cuts."""
+    programs = count_of(len({row.key[0] for row in rows}), "program")
     counts = [(state, sum(row.state is state for row in rows)) for state in State]
     told = ", ".join(f"{count} {state.value}" for state, count in counts if count)
     aside = f", {hidden} not shown{key and f' (key {key})'}" if hidden else ""
-    noun = "program" if programs == 1 else "programs"
-    loops = "loop" if len(rows) == 1 else "loops"
-    return f"{programs} {noun}, {len(rows)} {loops}{aside}{': ' + told if told else ''}"
+    return f"{programs}, {count_of(len(rows), 'loop')}{aside}{': ' + told if told else ''}"
 
 
 NOTHING = (
@@ -224,4 +218,3 @@ NOTHING = (
     "From its code:    loopcanary.install()",
     "Past runs:        loopcanary report",
 )
-"""What to do where there is no program."""

@@ -1,11 +1,10 @@
-"""Pages over the table: a live stack, the bug of a last stall, tracers, help."""
+"""Pages over the table: a live stack, the bug of a last stall, help."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -15,19 +14,16 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.top.rows import LaneRow
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.events import Key
 
 _WRAPPER = Console()
 HELP = (
     ("up down, j k", "choose a loop; page up, page down, home, end"),
     ("l, enter", "live stack: what every thread of its process does now (as `loopcanary dump`)"),
     ("g", "the bug of its last stall (as `loopcanary show`)"),
-    ("x", "tracers of its process: stop and start them (as `loopcanary tracers`)"),
     ("s, S", "next order, order before: trouble, busy, delay, callbacks, stalls, latest, program, pid"),
     ("r", "reverse the order"),
     ("/", "filter by words in anything that is shown; escape takes it back"),
@@ -44,29 +40,18 @@ HELP = (
 )
 
 
-class Switch(NamedTuple):
-    """What is told to a tracer."""
-
-    name: str
-    step: TracerStep
-
-
 class Pages(Protocol):
-    """Makes pages. Each call may take seconds; it is made on a thread of its own, and must not raise."""
+    """Makes the text of pages. A call may take seconds, runs on a thread of its own, and must not raise."""
 
     def stack(self, row: LaneRow, width: int) -> Sequence[Text]:
-        """What the threads of the row's process do now."""
+        """The stacks of the row's process now."""
 
     def group(self, row: LaneRow, width: int) -> Sequence[Text]:
         """The bug behind the row's last stall."""
 
-    def tracers(self, row: LaneRow, switch: Switch | None = None) -> tuple[Sequence[Text], Sequence[Switch]]:
-        """The tracers of the row's process after that was done, one a line from the first line on; and what
-        each can be told."""
-
 
 class LivePage(ModalScreen[None]):
-    """Lines that scroll. `load` is called on a thread, with the width; again each `every_s`, if given."""
+    """Lines that scroll. A thread calls `load` with the width, and again after each `every_s`, if given."""
 
     CSS = """
     LivePage { background: $background; }
@@ -83,11 +68,7 @@ class LivePage(ModalScreen[None]):
         Binding("k,up", "scroll(-1)", "up", show=False),
     ]
 
-    MORE_KEYS: ClassVar[str] = ""
-
     class Loaded(Message):
-        """The lines are there."""
-
         def __init__(self, lines: Sequence[Text]) -> None:
             super().__init__()
             self.lines = lines
@@ -121,7 +102,6 @@ class LivePage(ModalScreen[None]):
             self.action_again()
 
     def action_again(self) -> None:
-        """Reads now, unless that goes on."""
         if not self._is_loading:
             self._is_loading = True
             width = max(self.size.width - 4, 40)
@@ -141,7 +121,7 @@ class LivePage(ModalScreen[None]):
         words = "esc back   up down scroll"
         if self._every_s is not None:
             words += f"   p {'go on' if self._is_paused else 'pause'}   u read now"
-        self.query_one("#keys", Static).update(Text(words + self.MORE_KEYS, "dim"))
+        self.query_one("#keys", Static).update(Text(words, "dim"))
 
     def action_pause(self) -> None:
         self._is_paused = not self._is_paused
@@ -152,35 +132,6 @@ class LivePage(ModalScreen[None]):
 
     def action_leave(self) -> None:
         self.dismiss()
-
-
-class SwitchPage(LivePage):
-    """Lines of things that are switched by their numbers."""
-
-    MORE_KEYS = "   1-9 stop or start"
-
-    def __init__(
-        self,
-        title: str,
-        load: Callable[[Switch | None], tuple[Sequence[Text], Sequence[Switch]]],
-        every_s: float,
-    ) -> None:
-        super().__init__(title, lambda _: self._read_again(), every_s)
-        self._load_after = load
-        self._switches: Sequence[Switch] = ()
-        self._wanted: deque[Switch] = deque()
-
-    def on_key(self, event: Key) -> None:
-        if event.character is not None and event.character in "123456789":
-            event.stop()
-            # By what is on the screen, whatever becomes of the list meanwhile.
-            self._wanted.extend(self._switches[int(event.character) - 1 : int(event.character)])
-            self.action_again()
-
-    def _read_again(self) -> Sequence[Text]:
-        """What was pressed while a reading went on is done at the next."""
-        lines, self._switches = self._load_after(self._wanted.popleft() if self._wanted else None)
-        return lines
 
 
 def help_lines(width: int) -> Sequence[Text]:

@@ -17,7 +17,6 @@ LaneKey = tuple[str, int, int]
 
 
 def key_of(process: ProcessReading, lane: LaneReading) -> LaneKey:
-    """What names a lane at all times."""
     return process.key, lane.totals.lane, lane.totals.generation
 
 
@@ -28,7 +27,6 @@ class Past:
         self._readings: dict[LaneKey, deque[tuple[int, LaneReading]]] = {}
 
     def last(self, key: LaneKey) -> tuple[int, LaneReading] | None:
-        """The reading before, with its time."""
         known = self._readings.get(key)
         return known[-1] if known else None
 
@@ -38,7 +36,7 @@ class Past:
         return known[0] if known else None
 
     def add(self, processes: Sequence[ProcessReading]) -> None:
-        """Keeps these, and forgets what is too old and which lanes are gone."""
+        """Keeps these readings; forgets old ones and lanes that are gone."""
         kept: dict[LaneKey, deque[tuple[int, LaneReading]]] = {}
         for process in processes:
             for lane in process.lanes:
@@ -54,13 +52,13 @@ class Past:
 
 
 def busy_ns(totals: LaneTotals, at_ns: int) -> int:
-    """Busy time of the lane up to a moment, with what the turn that goes on has lasted by then."""
+    """The lane's busy time at a moment, with the turn that goes on."""
     since = totals.busy_since_ns
     return totals.busy_ns + (max(at_ns - since, 0) if since is not None else 0)
 
 
 def utilization_between(earlier: LaneTotals, from_ns: int, later: LaneTotals, at_ns: int) -> float | None:
-    """Share of the time between two readings in which the lane was busy; None of no time."""
+    """The share of busy time between two readings; None if there is no time between them."""
     if at_ns <= from_ns:
         return None
     gained = busy_ns(later, at_ns) - busy_ns(earlier, from_ns)
@@ -68,10 +66,9 @@ def utilization_between(earlier: LaneTotals, from_ns: int, later: LaneTotals, at
 
 
 def between(earlier: LaneTotals, from_ns: int, later: LaneTotals, at_ns: int) -> LaneTotals:
-    """The sums of what happened between two readings of one lane, as of a lane that was opened at the first.
+    """The sums between two readings, as of a lane that was opened at the first.
 
-    A turn that went on at the first reading counts in full where it has ended since, but for no longer than
-    the time between.
+    A turn that went on at the first reading and has ended since counts in full, for the time between at most.
     """
     window_ns = max(at_ns - from_ns, 0)
     before = dict(earlier.histogram)

@@ -1,7 +1,8 @@
-"""From readings of processes to rows, one a lane: what it does now, and how it has been. Pure."""
+"""Makes a row for each lane from readings of processes: its present state and its history. Pure."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -20,7 +21,7 @@ Health = Callable[[LaneTotals, int], LoopHealth]
 
 
 class State(Enum):
-    """What a lane's thread does, worst first."""
+    """What a lane's thread does; the worst state comes first."""
 
     HUNG = "hung"
     """In a stall of a second or more."""
@@ -34,13 +35,12 @@ class State(Enum):
 
     @property
     def is_live(self) -> bool:
-        """Whether its thread is there."""
         return self in (State.HUNG, State.STALLED, State.BUSY, State.IDLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
-    """How long an event that arrives at a random moment waits."""
+    """Waiting times of events that arrive at random moments."""
 
     p50_ns: int
     p99_ns: int
@@ -53,7 +53,7 @@ class LaneRow:
     key: LaneKey
     pid: int
     is_near: bool
-    """Its process can be looked at from here."""
+    """Whether its process can be read from here."""
     program: str
     session: Session
     loop_kind: str
@@ -61,36 +61,36 @@ class LaneRow:
     tid: int
     state: State
     state_ns: int | None
-    """For how long: busy, stalled or hung since; killed, exited or closed ago. None: idle."""
+    """How long it has been busy, stalled or hung, or how long ago it was killed, exited or closed."""
     threshold_ns: int
     utilization_now: float | None
     """Between the last two readings."""
     utilization: float
     """Since the lane was opened."""
     delay_now: Delays | None
-    """Of the last seconds, at most RECENT_NS."""
+    """Over the last seconds, at most RECENT_NS."""
     delay: Delays
     """Since the lane was opened."""
     callbacks_per_s: float | None
     """Between the last two readings."""
     work: Work | None
-    """What it is in, or was in when it was killed."""
+    """Its present work, or that in which it was killed."""
     work_ns: int | None
-    """For how long the callback (or else the turn) has been running."""
+    """How long the callback, or else the turn, has been running."""
     stalls: int
-    """So far, the one that goes on included."""
+    """Includes the stall that goes on."""
     stalled_ns: int
     last: Stall | None
     """The latest stall that could be judged."""
     latest_stall_ns: int | None
-    """Duration of the latest one that is over, judged or not."""
+    """The duration of the latest stall that is over, judged or not."""
     store: str | None
     is_past: bool = False
-    """Its loop is gone, while its process has another one, or had a later one."""
+    """Whether its loop is gone, and its process has another or had a later one."""
 
 
 def rows(processes: Sequence[ProcessReading], past: Past, health: Health, now_wall_ns: int) -> list[LaneRow]:
-    """A row for each lane. `past`: earlier readings, without these."""
+    """A row for each lane. `past` has earlier readings only."""
     return [
         replace(_row(process, lane, past, health, now_wall_ns), is_past=is_past)
         for process in processes
@@ -99,7 +99,7 @@ def rows(processes: Sequence[ProcessReading], past: Past, health: Health, now_wa
 
 
 def _lanes(process: ProcessReading) -> Iterator[tuple[LaneReading, bool]]:
-    """Each with whether it is past: closed, where the process has another, or had a later one."""
+    """Each lane, and whether it is past."""
     closed = {lane.totals.lane: lane.totals.closed_ns for lane in process.lanes}
     ends = [end_ns for end_ns in closed.values() if end_ns is not None]
     latest_ns = max(ends) if len(ends) == len(closed) and ends else None
@@ -158,17 +158,15 @@ def _state(process: ProcessReading, lane: LaneReading, at_ns: int) -> State:
 
 
 def _is_stalled(lane: LaneReading, at_ns: int) -> bool:
-    """As the watchdog judges, which may be a moment behind, or stopped with its process."""
+    """Judges as the watchdog, which may be a moment behind, or stopped with its process."""
     if lane.in_stall:
         return True
     if lane.callback_since_ns is not None:
         granted_ns = max(lane.threshold_ns, lane.allowance_ns)
         if at_ns - lane.callback_since_ns > granted_ns:
             return True
-    # A turn is a stall of its own only where none of its callbacks was, or was allowed to be.
     return (
         lane.turn_since_ns is not None
-        and not lane.turn_judged
         and not lane.allowance_ns
         and at_ns - lane.turn_since_ns > lane.threshold_ns > 0
     )
@@ -183,7 +181,6 @@ def _stalled_ns(lane: LaneReading, at_ns: int) -> int | None:
 
 
 def _work_ns(lane: LaneReading, at_ns: int) -> int | None:
-    """For how long the thread has been in what it is in."""
     if lane.totals.closed_ns is not None:
         return None
     since = lane.callback_since_ns if lane.callback_since_ns is not None else lane.turn_since_ns
@@ -204,7 +201,7 @@ def _state_ns(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """Rates, from differences of two readings."""
+    """Rates from two readings."""
 
     utilization: float | None = None
     callbacks_per_s: float | None = None
@@ -212,7 +209,7 @@ class _Now:
 
     @classmethod
     def of(cls, lane: LaneReading, at_ns: int, past: Past, key: LaneKey, health: Health) -> _Now:
-        """From the reading before, and for the delays from the oldest recent one."""
+        """Compares with the last reading, and for the delays with the oldest recent one."""
         last, first = past.last(key), past.first(key)
         if last is None or first is None or at_ns - last[0] < _LEAST_NS:
             return cls()
@@ -227,5 +224,19 @@ class _Now:
 
 
 def _callbacks(lane: LaneReading) -> int:
-    """Of all turns, and so far of the running one."""
     return lane.totals.callbacks + lane.turn_callbacks
+
+
+class RowReader:
+    """Reads processes again and again, and keeps readings for the differences. Not thread-safe."""
+
+    def __init__(self, read: Callable[[], Sequence[ProcessReading]], health: Health) -> None:
+        self._read = read
+        self._health = health
+        self._past = Past()
+
+    def look(self) -> list[LaneRow]:
+        processes = self._read()
+        found = rows(processes, self._past, self._health, time.time_ns())
+        self._past.add(processes)
+        return found

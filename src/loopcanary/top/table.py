@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
+from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -15,9 +16,6 @@ from textual.widget import Widget
 from loopcanary.top.columns import fitted, fitting
 from loopcanary.top.past import LaneKey
 from loopcanary.top.rows import LaneRow
-
-if TYPE_CHECKING:
-    from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
 
 _MARK = "> "
 DARK = {
@@ -40,11 +38,10 @@ LIGHT = {
     "cursor": Style.parse("on #cfe5ff"),
     "head": Style.parse("bold underline"),
 }
-"""The styles of looks; each look has a word as well."""
+"""The styles of looks, each of which has a word as well."""
 
 
 def looks(*, is_dark: bool) -> dict[str, Style]:
-    """The styles of a theme."""
     return DARK if is_dark else LIGHT
 
 
@@ -72,16 +69,15 @@ class LaneTable(Widget, can_focus=True):
 
     @property
     def chosen(self) -> LaneRow | None:
-        """The row that the cursor is on."""
         return self._rows[self._at] if self._rows else None
 
     @property
     def span(self) -> tuple[int, int]:
-        """Numbers of the first and the last row in view, from 1."""
+        """The numbers of the first and the last row in view, from 1."""
         return self._first + 1, min(self._first + self._room, len(self._rows))
 
     def show(self, rows: Sequence[LaneRow]) -> None:
-        """Shows these rows; the cursor stays on its loop, or about where it was."""
+        """Shows these rows, with the cursor on its loop, or near its place."""
         self._rows = rows
         places = {row.key: index for index, row in enumerate(rows)}
         self._at = places.get(self._key, self._at) if self._key is not None else 0
@@ -101,19 +97,17 @@ class LaneTable(Widget, can_focus=True):
         self.action_move(by * max(self._room - 1, 1))
 
     def on_click(self, event: Click) -> None:
-        """A mouse is not needed, but may be used."""
         if event.y > 0 and self._first + event.y - 1 < len(self._rows):
             self.action_move(self._first + event.y - 1 - self._at)
 
     def on_mouse_scroll_down(self, _: MouseScrollDown) -> None:
-        """The cursor moves: there is nothing else to scroll."""
+        """Moves the cursor: there is nothing else to scroll."""
         self.action_move(1)
 
     def on_mouse_scroll_up(self, _: MouseScrollUp) -> None:
         self.action_move(-1)
 
     def on_resize(self, _: Resize) -> None:
-        """Keeps the cursor in view."""
         self._settle()
 
     @property
@@ -121,7 +115,7 @@ class LaneTable(Widget, can_focus=True):
         return max(self.size.height - 1, 1)
 
     def _settle(self) -> None:
-        """The cursor is on a row, and that row in view."""
+        """Puts the cursor on a row, and the row into view."""
         count = len(self._rows)
         self._at = max(0, min(self._at, count - 1))
         last = max(count - self._room, 0)

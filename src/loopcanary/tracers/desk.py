@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.whose_exception import ours
 
 if TYPE_CHECKING:
     from loopcanary.model import LagIssue
@@ -19,10 +21,12 @@ class Told:
     """An issue as it was reported, not looked at yet."""
 
     issue: LagIssue
+    """As a keeper reads it: on the wire."""
     thread: str
     scene: str | None
     told_ns: int
     """time.monotonic_ns()"""
+    tracer: str = ""
 
 
 class TracerDesk:
@@ -36,12 +40,17 @@ class TracerDesk:
         here: Callable[[], tuple[str, str | None]],
         ring: Callable[[], None],
         monotonic_ns: Callable[[], int],
+        notes: Callable[[], Any] = lambda: None,
+        refused: Callable[[str, Exception], object] = lambda name, error: None,  # noqa: ARG005
     ) -> None:
         """`admits`: whether one more may pass at this time; `here`: name and scene of the calling thread;
-        `ring` makes the drain look."""
+        `ring` makes the drain look; `notes`: what a keeper reads (Notes), None: the drain does; `refused`
+        gets a tracer's name, and why its report is not an issue."""
         self.name = name
-        self.when_failed: Callable[[Exception], object] = _ignore
         self._admits = admits
+        self._notes = notes
+        self._refused = refused
+        self.when_failed: Callable[[Exception], object] = _ignore
         self._here = here
         self._ring = ring
         self._monotonic_ns = monotonic_ns
@@ -57,12 +66,37 @@ class TracerDesk:
             return False
         try:
             thread, scene = self._here()
-            self._waiting.append(Told(issue=issue, thread=thread, scene=scene, told_ns=self._monotonic_ns()))
-            self._ring()
-        except Exception as error:  # noqa: BLE001 - the boundary to the program's own work
+            now_ns = self._monotonic_ns()
+            told = Told(issue=issue, tracer=self.name, thread=thread, scene=scene, told_ns=now_ns)
+            if not self._note(told):
+                self._waiting.append(told)
+                self._ring()
+        except ours() as error:  # the boundary to the program's own work
             self.failed(error)
             return False
         return True
+
+    def _note(self, told: Told) -> bool:
+        """False: it waits for the drain of this process."""
+        notes = self._notes()
+        if notes is None:
+            return False
+        if not self._admits(told.told_ns):
+            self.count("suppressed_storm")
+            return True
+        try:
+            notes.reported(told)
+            self.count("reported")
+        except ours() as error:  # a third party's object
+            if self._notes() is not notes:  # the drain takes over just now
+                return False
+            self.refuse(error)
+        return True
+
+    def refuse(self, error: Exception) -> None:
+        """Counts a report that is not an issue."""
+        self.count("refused")
+        self._refused(self.name, error)
 
     def failed(self, error: Exception) -> None:
         """The tracer is switched off. Any thread; nothing is raised."""
@@ -71,7 +105,7 @@ class TracerDesk:
             self.when_failed(error)
 
     def open(self) -> None:
-        """Its tracer is started."""
+        """Takes reports from now on: its tracer is started."""
         self._is_open = True
 
     def close(self) -> None:
@@ -91,7 +125,7 @@ class TracerDesk:
             return None
 
     def take(self, told_before_ns: int | None, now_ns: int) -> list[Told]:
-        """What was reported before that time and may pass; None: all reports."""
+        """The reports from before that time that may pass; None: all reports."""
         found = []
         while self._waiting and (told_before_ns is None or self._waiting[0].told_ns <= told_before_ns):
             told = self._waiting.popleft()
@@ -120,18 +154,15 @@ class TracerDesks:
         here: Callable[[], tuple[str, str | None]],
         ring: Callable[[], None],
         monotonic_ns: Callable[[], int],
+        **more: Any,
     ) -> None:
         """As TracerDesk."""
-        self._here = here
-        self._ring = ring
-        self._monotonic_ns = monotonic_ns
+        self._make = partial(TracerDesk, here=here, ring=ring, monotonic_ns=monotonic_ns, **more)
         self._desks: list[TracerDesk] = []
 
     def open(self, name: str, admits: Callable[[int], bool]) -> TracerDesk:
         """For one tracer; `admits`: whether one more issue of its own may pass at this time."""
-        desk = TracerDesk(
-            name, admits=admits, here=self._here, ring=self._ring, monotonic_ns=self._monotonic_ns
-        )
+        desk: TracerDesk = self._make(name=name, admits=admits)
         self._desks = [*self._desks, desk]
         return desk
 
@@ -141,7 +172,7 @@ class TracerDesks:
         self._desks = [desk for desk in self._desks if id(desk) not in gone]
 
     def forget(self) -> None:
-        """In a forked child."""
+        """Forgets all reports, in a forked child."""
         self._desks = []
 
     def next_ns(self) -> int | None:

@@ -6,11 +6,13 @@ figures between two looks at its epoch, and takes them only where nothing was in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence, Sized
 from typing import Protocol
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.figures.frames import (
+from loopcanary.model.figures import (
     FROZEN_NS,
     LEVELS,
     MHZ,
@@ -23,6 +25,7 @@ from loopcanary.model.figures.frames import (
     lateness_ns,
     level_index,
 )
+from loopcanary.whose_exception import ours
 
 PAUSE_NS = 100_000_000
 """A loop that had nothing to do for this time was drawing nothing."""
@@ -40,7 +43,7 @@ class FrameSink(Protocol):
 
     @property
     def scene(self) -> Callable[[], str | None]:
-        """Where the program says that it is."""
+        """Returns the scene that the program is in, as the program has named it."""
 
     @property
     def listening(self) -> Sized:
@@ -87,7 +90,7 @@ class SceneSlice:
     scene: str | None
     slice: RawSlice
     worst: tuple[SlowFrame, ...]
-    """Worst first."""
+    """The worst frames, worst first."""
 
     @property
     def ended_ns(self) -> int:
@@ -247,7 +250,7 @@ class FrameTracer:
                 self._refresh_hz = hertz
                 self._refresh_mhz = round(hertz * MHZ)
                 self._expect()
-        except Exception as error:  # noqa: BLE001 - a toolkit may call anything a rate
+        except ours() as error:  # a toolkit may call anything a rate
             self._sink.failed(error)
 
     def frame_drawn(self, now_ns: int, scene: str | None = None) -> None:
@@ -273,7 +276,7 @@ class FrameTracer:
                     self._close_slice(last)
             else:
                 self._count(start_ns, now_ns, name)
-        except Exception as error:  # noqa: BLE001 - the boundary to the program's own drawing
+        except ours() as error:  # the boundary to the program's own drawing
             self._sink.failed(error)
 
     def frame(self, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
@@ -314,7 +317,8 @@ class FrameTracer:
         self._expect()
 
     def _expect(self) -> None:
-        """Of the next frame. Where none is counted, none is in time: all take the long way."""
+        """Sets when the next frame counts as in time. If frames are not counted, no frame is: all take the
+        long way."""
         self._in_time_ns = -1 if self._is_off else 2 * interval_ns(self._refresh_mhz) - 2
         self._last = None
 
@@ -379,5 +383,100 @@ class FrameTracer:
             for scene in self._scenes.values():
                 if scene.frames:
                     self._close_slice(scene)
-        except Exception as error:  # noqa: BLE001 - as above
+        except ours() as error:  # as above
             self._sink.failed(error)
+
+
+_WAITING_MAX = 1_024
+"""Frames that wait for listeners on the thread: four seconds of 240 Hz. More are dropped, oldest first."""
+
+
+class Listener(Protocol):
+    """As registry.FrameListener."""
+
+    @property
+    def hear(self) -> Callable[[ShownFrame], object]:
+        """What is called."""
+
+    @property
+    def on_thread(self) -> bool:
+        """Not on the surface's thread."""
+
+
+class FrameListeners:
+    """Hands frames on. One that raises is switched off, alone."""
+
+    def __init__(self, listeners: Sequence[Listener], failed: Callable[[str, Exception], object]) -> None:
+        """`listeners`: the live list; `failed` gets the name of each that is switched off."""
+        self.registered = listeners
+        self._failed = failed
+        self._off: set[int] = set()
+        self._waiting: deque[ShownFrame] = deque(maxlen=_WAITING_MAX)
+        self._bell: threading.Semaphore | None = None
+        self._is_over = False
+
+    def tell(self, frame: ShownFrame) -> None:
+        """One frame. The surface's thread; nothing is raised."""
+        later = False
+        for listener in list(self.registered):
+            if listener.on_thread:
+                later = True
+            else:
+                self._call(listener, frame)
+        if later:
+            self._waiting.append(frame)
+            self._ring()
+
+    def end(self) -> None:
+        """The thread ends when it has handed on what waits."""
+        bell, self._bell = self._bell, None
+        self._is_over = True
+        if bell is not None:
+            bell.release()
+
+    def renew(self) -> None:
+        """The engine begins anew, or a child has been forked: its parent's thread is not there."""
+        self._bell = None
+        self._is_over = False
+        self._waiting.clear()
+
+    def _ring(self) -> None:
+        if self._bell is None:
+            if self._is_over:
+                return
+            bell = self._bell = threading.Semaphore(0)
+            try:
+                # A thread of threading's own: the program has asked for one by registering the listener.
+                threading.Thread(
+                    target=self._run, args=(bell,), name="loopcanary-frames", daemon=True
+                ).start()
+            except RuntimeError as error:
+                self._is_over = True
+                self._failed("frame listeners on a thread", error)
+                return
+        self._bell.release()
+
+    def _run(self, bell: threading.Semaphore) -> None:
+        while True:
+            bell.acquire()
+            is_over = self._bell is not bell
+            while True:
+                try:
+                    frame = self._waiting.popleft()
+                except IndexError:
+                    break
+                for listener in list(self.registered):
+                    if listener.on_thread:
+                        self._call(listener, frame)
+            if is_over:
+                return
+
+    def _call(self, listener: Listener, frame: ShownFrame) -> None:
+        if id(listener) in self._off:
+            return
+        try:
+            listener.hear(frame)
+        except ours() as error:  # the program's own code, called in the middle of ours
+            self._off.add(id(listener))
+            name = getattr(listener.hear, "__qualname__", type(listener.hear).__qualname__)
+            self._failed(f"frame listener {name}", error)

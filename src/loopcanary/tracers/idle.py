@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS, IdleFigures
+from loopcanary.model.figures import IDLE_LAG_NS, SPIN_NS, IdleFigures
+from loopcanary.whose_exception import ours
 
 NAMES_MAX = 64
 OTHERS = "(others)"
@@ -48,11 +49,13 @@ class RawIdleLag:
 class _IdleWork:
     """One kind of idle work."""
 
-    __slots__ = ("longest_ns", "name", "runs", "spun_ns", "total_ns")
+    __slots__ = ("longest_ns", "name", "runs", "spin", "spun_ns", "total_ns")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.runs = self.total_ns = self.longest_ns = self.spun_ns = 0
+        self.spin = (0, 0, 0)
+        """The last spin: its begin, length and runs as far as they were told."""
 
 
 class IdleTracer:
@@ -88,22 +91,25 @@ class IdleTracer:
             work.longest_ns = max(work.longest_ns, took_ns)
             if took_ns > self._limit_ns:
                 self._tell(work.name, begin_ns, end_ns, 1, scene)
-        except Exception as error:  # noqa: BLE001 - the boundary to the program's own work
+        except ours() as error:  # the boundary to the program's own work
             self._sink.failed(error)
 
-    def spun(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
-        """The loop never waited meanwhile. That thread."""
+    def spun(self, name: str, begin_ns: int, end_ns: int, runs: int, *, are_counted: bool = False) -> None:
+        """The loop never waited meanwhile; with the same begin again: it has gone on. That thread."""
         if self.is_off:
             return
         try:
             work = self._works.get(name) or self._new(name)
             took_ns = max(0, end_ns - begin_ns)
-            work.runs += runs
-            work.spun_ns += took_ns
-            work.total_ns += took_ns
+            _, told_ns, told_runs = work.spin if work.spin[0] == begin_ns else (begin_ns, 0, 0)
+            work.spin = begin_ns, took_ns, runs
+            work.spun_ns += took_ns - told_ns
+            if not are_counted:
+                work.runs += runs - told_runs
+                work.total_ns += took_ns - told_ns
             if took_ns > self._spin_ns:
                 self._tell(work.name, begin_ns, end_ns, runs, None)
-        except Exception as error:  # noqa: BLE001 - as above
+        except ours() as error:  # as above
             self._sink.failed(error)
 
     def _tell(self, name: str, begin_ns: int, end_ns: int, runs: int, scene: str | None) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Protocol
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.figures.histogram import bucket_of, quantile_ns
-from loopcanary.model.figures.lags import INPUT_LAG_NS, InputFigures
+from loopcanary.model.figures import INPUT_LAG_NS, InputFigures, bucket_of, quantile_ns
+from loopcanary.whose_exception import ours
 
 _BEFORE_MAX = 16
-"""Events that are remembered for what comes after them in the queue."""
+"""How many handled events are remembered, to show what a late event waited for."""
 _AGE_MAX_NS = 3_600_000_000_000
-"""A time stamp this old is of another clock."""
+"""A time stamp that is older than this comes from another clock."""
 _NAME_MAX = 120
 _TOLD_EVERY = 1_024
-"""Events between two notes of what they add up to: a program may be killed."""
+"""Events between two notes of their sums. Without these notes a killed program would leave no sums."""
 
 
 class LagSink(Protocol):
@@ -24,7 +24,7 @@ class LagSink(Protocol):
 
     @property
     def scene(self) -> Callable[[], str | None]:
-        """Where the program says that it is."""
+        """Returns the scene that the program is in, as the program has named it."""
 
     def lagged(self, lag: RawInputLag) -> None:
         """An event was handled too late."""
@@ -33,7 +33,7 @@ class LagSink(Protocol):
         """Many events were handled."""
 
     def failed(self, error: Exception, /) -> object:
-        """Something of ours is wrong."""
+        """An error in our own code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class InputTracer:
         """An event was handled. That thread."""
         try:
             self._count(name, arrived_ns, begin_ns, end_ns, scene)
-        except Exception as error:  # noqa: BLE001 - the boundary to the program's own handling
+        except ours() as error:  # the boundary to the program's own handling
             self._sink.failed(error)
 
     def _count(self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None) -> None:
@@ -122,7 +122,6 @@ class InputTracer:
 
     @property
     def events(self) -> int:
-        """How many have been handled. Any thread."""
         return self._events
 
     def read(self) -> InputFigures:

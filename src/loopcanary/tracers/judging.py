@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
-
-try:
-    from _blake2 import blake2s  # what hashlib gives, without OpenSSL: two megabytes in a watched process
-except ImportError:  # an interpreter that hashes in another way
-    from hashlib import blake2s
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
 from loopcanary.model.stall import Cause
-from loopcanary.model.units import format_duration
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.tracers.frames import SceneSlice
 from loopcanary.tracers.idle import RawIdleLag
 from loopcanary.tracers.input import RawInputLag
@@ -27,14 +23,7 @@ Raw = SceneSlice | RawInputLag | RawIdleLag
 _STALLS_MAX = 20
 _STACKS_MAX = 8
 _BEFORE_MAX = 20
-_MANY_SMALL = (
-    "no callback was long enough to be sampled: "
-    "a lower threshold (such as 40ms) brings the stacks of such frames"
-)
-_IDLE_ADVICE = (
-    "do idle work in small pieces, each of a few milliseconds, and ask for the next one when it is done"
-)
-_SPIN_ADVICE = "wait for what is to happen (an event, a timer) instead of asking again and again"
+_Lag = TypeVar("_Lag", Jank, InputLag, IdleLag)
 
 
 class Judging:
@@ -59,9 +48,9 @@ class Judging:
             return self._input(raw, own)
         return self._idle(raw, own)
 
-    def complete(self, told: Told, stalls: Sequence[Stall]) -> LagIssue:
-        """The issue that a third party's tracer reported, with the stalls in it. Raises what reading a broken
-        object raises."""
+    def complete(self, told: Told, stalls: Sequence[Stall], serial: int | None = None) -> LagIssue:
+        """The issue that a third party's tracer reported, with the stalls in it; `serial` as of `judge`.
+        Raises what reading a broken object raises."""
         begin = told.issue.began_wall_ns
         thread = told.issue.thread or told.thread
         found = [
@@ -71,7 +60,7 @@ class Judging:
             and (overlap := _overlap(stall, begin, begin + told.issue.duration_ns)) > 0
         ]
         found.sort(key=lambda pair: -pair[0])
-        self._serial += 1
+        self._serial = self._serial + 1 if serial is None else serial
         return completed(told, self.session, self._serial, [stall for _, stall in found])
 
     def _wall(self, ns: int) -> int:
@@ -85,18 +74,14 @@ class Judging:
         return [stall for overlap, stall in found if overlap > 0]
 
     def _jank(self, bad: SceneSlice, own: list[Stall]) -> Jank:
-        part, figures = bad.slice, bad.slice.figures
+        part = bad.slice
         in_frames = [self._during(own, frame.start_ns, frame.shown_ns) for frame in bad.worst]
         of_worst = _distinct(stall for found in in_frames for stall in found)
         all_of_it = _distinct([*of_worst, *self._during(own, part.began_ns, part.ended_ns)])
         main = of_worst[0] if of_worst else None
-        where = f" in {bad.scene}" if bad.scene else ""
-        return Jank(
+        jank = Jank(
             **self._shared("jank", bad, part.began_ns, part.ended_ns, main),
-            fingerprint=lag_fingerprint("jank", bad.loop, main, bad.scene),
-            title=f"{figures.fps:.0f} of {figures.refresh_hz:.0f} fps{where}, "
-            f"worst frame {format_duration(figures.worst_ns)}{_at(main)}",
-            figures=figures,
+            figures=part.figures,
             worst=tuple(
                 LateFrame(
                     began_wall_ns=self._wall(frame.start_ns),
@@ -107,31 +92,31 @@ class Judging:
                 for frame, found in zip(bad.worst, in_frames, strict=True)
             ),
             cause=main.cause if main is not None else Cause.UNKNOWN,
-            advice=main.advice if main is not None else _MANY_SMALL,
             stalls=_ids(all_of_it),
             stacks=_stacks(of_worst),
         )
+        return _worded(jank, main)
 
     def _input(self, lag: RawInputLag, own: list[Stall]) -> InputLag:
         found = self._during(own, lag.arrived_ns, lag.end_ns)
         main = found[0] if found else None
-        return InputLag(
+        late = InputLag(
             **self._shared("input", lag, lag.arrived_ns, lag.end_ns, main),
-            fingerprint=lag_fingerprint("input", lag.loop, main, lag.name),
-            title=f"{lag.name} was handled after {format_duration(lag.end_ns - lag.arrived_ns)}{_at(main)}",
             event=lag.name,
             queued_ns=lag.begin_ns - lag.arrived_ns,
             before=self._before(lag, own),
             cause=main.cause if main is not None else Cause.UNKNOWN,
-            advice=main.advice if main is not None else None,
             stalls=_ids(found),
             stacks=_stacks(found),
         )
+        return _worded(late, main)
 
     def _shared(self, kind: str, raw: Raw, begin_ns: int, end_ns: int, main: Stall | None) -> dict[str, Any]:
-        """What all kinds have; `main`: the stall that held most of it."""
+        """Values of the fields that all kinds have; `main`: the stall that held most of the issue's time."""
         return {
             "id": f"{self.session.id}-{kind}-{self._serial}",
+            "fingerprint": "",
+            "title": "",
             "session": self.session.id,
             "pid": self.session.pid,
             "thread": raw.thread,
@@ -169,21 +154,18 @@ class Judging:
     def _idle(self, lag: RawIdleLag, own: list[Stall]) -> IdleLag:
         found = self._during(own, lag.begin_ns, lag.end_ns)
         main = found[0] if found else None
-        took = format_duration(lag.end_ns - lag.begin_ns)
-        title = f"idle work {lag.name} took {took}{_at(main)}"
-        if lag.runs > 1:
-            title = f"{lag.name} asked for itself {lag.runs:,} times in a row: no wait for {took}"
-        return IdleLag(
-            **self._shared("idle", lag, lag.begin_ns, lag.end_ns, main),
-            fingerprint=lag_fingerprint("idle", lag.loop, None, lag.name),
-            title=title,
+        shared = self._shared("idle", lag, lag.begin_ns, lag.end_ns, main)
+        if lag.runs > 1:  # it is told again and again as it grows, and stays one issue
+            shared["id"] = f"{self.session.id}-idle-{lag.begin_ns // 1_000}"
+        idle = IdleLag(
+            **shared,
             handler=lag.name,
             runs=lag.runs,
             cause=main.cause if main is not None else Cause.CPU if lag.runs > 1 else Cause.UNKNOWN,
-            advice=_SPIN_ADVICE if lag.runs > 1 else _IDLE_ADVICE,
             stalls=_ids(found),
             stacks=_stacks(found),
         )
+        return _worded(idle, None)  # the bug is the handler, whatever was slow in it
 
 
 def _overlap(stall: Stall, begin_wall_ns: int, end_wall_ns: int) -> int:
@@ -208,16 +190,9 @@ def _culprit(main: Stall | None) -> Culprit | None:
     return None if main is None else main.culprit
 
 
-def _at(main: Stall | None) -> str:
-    culprit = _culprit(main)
-    if culprit is None:
-        return ""
-    return f": {culprit.qualname} ({culprit.file.rpartition('/')[2]}:{culprit.line})"
-
-
-def lag_fingerprint(kind: str, loop: str, main: Stall | None, name: str | None) -> str:
-    """The kind and twelve hexadecimal digits: of the bug behind it, or else of the place. `main`: the stall
-    that held most of it; `name`: the scene of frames, an event, an idle handler."""
-    parts = (kind, main.fingerprint) if main is not None else (kind, loop, name or "")
-    digest = blake2s("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-    return f"{kind}:{digest[:12]}"
+def _worded(lag: _Lag, main: Stall | None) -> _Lag:
+    """With what its kind says. `main`: the stall that held most of it."""
+    kind = kind_of(lag)
+    advice = kind.advice(lag) or (main.advice if main is not None else None)
+    lag = replace(lag, title=kind.title(lag) or "", advice=advice)
+    return replace(lag, fingerprint=kind.fingerprint(lag, main))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loopcanary.model.figures.tracers import TracerState, TracerStep
+from loopcanary.model.tracer_states import TracerState, TracerStep
 from loopcanary.unpatched import unpatched
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def steps_of(state: TracerState, step: TracerStep) -> Sequence[TracerStep]:
 class Call(Protocol):
     """See engine.Boundary.call."""
 
-    def __call__(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
+    def __call__(self, part: str, function: Callable[[], Any], /, *, keep: bool = False) -> Any:
         """What the function returns; None where it raises, or the part is switched off."""
 
 
@@ -76,20 +76,13 @@ class TracerLife:
         self._is_over = False
 
     def step(self, step: TracerStep) -> str | None:
-        """Makes it; or says why it is not made."""
         # Tried and not waited for: this may be a signal handler in the middle of a step.
         if not self._turn.acquire(blocking=False):
-            return "another step is being made"
-        told: list[TracerState] = []
-        try:
-            why_not = self._refusal(step)
-            for each in () if why_not else steps_of(self.state, step):
-                self._make(each, told)
-            if step in (TracerStep.INIT, TracerStep.START) and self.has_failed:
-                why_not = _FAILED
-        finally:
-            self._turn.release()
-        self._tell(told)
+            return _FAILED if self.has_failed else "another step is being made"
+        why_not = self._refusal(step)
+        self._take_turn(() if why_not else steps_of(self.state, step))
+        if step in (TracerStep.INIT, TracerStep.START) and self.has_failed:
+            why_not = _FAILED
         self._settle()
         return why_not
 
@@ -115,46 +108,58 @@ class TracerLife:
 
     def _settle(self) -> None:
         while self._owes_stop() and self._turn.acquire(blocking=False):
-            told: list[TracerState] = []
-            try:
-                if self._owes_stop():
-                    self._make(TracerStep.STOP, told)
-            finally:
-                self._turn.release()
-            self._tell(told)
+            self._take_turn((TracerStep.STOP,) if self._owes_stop() else ())
 
     def _owes_stop(self) -> bool:
         return self._is_over and self.state in (TracerState.INITED, TracerState.STARTED)
 
-    def _make(self, step: TracerStep, told: list[TracerState]) -> None:
-        """Its turn. One that fails to begin is stopped, and made no more."""
+    def _take_turn(self, steps: Sequence[TracerStep]) -> None:
+        """Makes these, and gives the turn back, unless the last one goes on."""
+        told: list[TracerState] = []
+        is_over = True
+        try:
+            is_over = all(self._make(each, told) for each in steps)
+        finally:
+            if is_over:
+                self._turn.release()
+        for state in told:  # outside its turn: a listener may have it make another step
+            self._heard(self.name, state)
+
+    def _make(self, step: TracerStep, told: list[TracerState]) -> bool:
+        """Its turn. One that fails to begin is stopped, and made no more. False: the step goes on, on another
+        thread, which ends the turn when it comes back."""
         self.state = _COMES_TO[step]  # before the call: it may not come back
         begins = step in (TracerStep.INIT, TracerStep.START)
-        began_ns = time.monotonic_ns()
-        part = self.part if begins else f"end of {self.part}"
-        is_done = self._call(part, _done(self._steps.get(step, _nothing)), keep=not begins)
-        self.steps_ns += time.monotonic_ns() - began_ns
-        if begins and not is_done:
-            self.has_failed = True
-            self._make(TracerStep.STOP, told)
-        else:
-            told.append(self.state)
+        first = iter((True,))  # taken by the end of the step, or by the end of the wait for it
 
-    def _tell(self, told: list[TracerState]) -> None:
-        """Outside its turn: a listener may have it make another step."""
-        for state in told:
-            self._heard(self.name, state)
+        def run() -> bool:
+            try:
+                self._steps.get(step, _nothing)()
+            finally:
+                if not next(first, False):
+                    self._come_back(has_failed=begins)
+            return True
+
+        began_ns = time.monotonic_ns()
+        is_done = self._call(self.part if begins else f"end of {self.part}", run, keep=not begins)
+        self.steps_ns += time.monotonic_ns() - began_ns
+        self.has_failed |= begins and not is_done
+        if next(first, False):
+            return False
+        if begins and not is_done:
+            return self._make(TracerStep.STOP, told)
+        told.append(self.state)
+        return True
+
+    def _come_back(self, *, has_failed: bool) -> None:
+        """A step is over after all."""
+        self.has_failed |= has_failed
+        self._is_over |= has_failed
+        self._turn.release()
+        self._settle()
 
 
 _FAILED = "it has failed, and is switched off"
-
-
-def _done(step: Callable[[], object]) -> Callable[[], bool]:
-    def run() -> bool:
-        step()
-        return True
-
-    return run
 
 
 def _nothing() -> None:

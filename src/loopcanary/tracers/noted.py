@@ -1,4 +1,4 @@
-"""What a program noted of frames, input and idle work (notes.py), as its keeper reads it. Trusts no byte."""
+"""Reads for a keeper what a program noted of frames, input and idle work (notes.py). Trusts no byte."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from typing import Any
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock
-from loopcanary.model.figures.frames import FrameFigures, FrameSlice, SceneFrames
-from loopcanary.model.figures.lags import IdleFigures, InputFigures
-from loopcanary.model.figures.traces import TraceFigures
-from loopcanary.model.trace_cells import cells_in
+from loopcanary.model.figures import (
+    FrameFigures,
+    FrameSlice,
+    IdleFigures,
+    InputFigures,
+    SceneFrames,
+    TraceFigures,
+)
+from loopcanary.model.trace_cells import CELLS, PART, cells_in
+from loopcanary.tracers.desk import Told
 from loopcanary.tracers.frames import SLICES_MAX, RawSlice, SceneSlice, SlowFrame, thinned
 from loopcanary.tracers.idle import RawIdleLag
 from loopcanary.tracers.input import RawHandled, RawInputLag
 
-Note = SceneSlice | RawInputLag | RawIdleLag | InputFigures | IdleFigures
+Note = SceneSlice | RawInputLag | RawIdleLag | InputFigures | IdleFigures | Told | bytes
+"""A note; bytes: a part of one."""
 _NUMBER_MAX = 1 << 62
 _KEYS_MAX = 512
 """Scenes, threads with input, kinds of idle work; a program that notes more lies."""
@@ -26,12 +33,17 @@ _LEVELS = 5
 
 def notes_in(content: bytes, after: int) -> list[tuple[int, Note | None]]:
     """Serial and note of those with a higher serial than this, oldest first; None: it makes no sense."""
-    return [(serial, _note_of(text)) for serial, text in cells_in(content, after)]
+    cells = dict(cells_in(content, 0))
+    return [(serial, _note_of(text, cells)) for serial, text in cells.items() if serial > after]
 
 
-def _note_of(text: bytes) -> Note | None:
+def _note_of(text: bytes, cells: dict[int, bytes]) -> Note | None:
+    if text.startswith(PART):
+        return text
     try:
         record = json.loads(text)
+        if "parts" in record:
+            record = json.loads(b"".join(cells[serial][len(PART) :] for serial in record["parts"][:CELLS]))
         return _MAKERS[record["what"]](record)
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return None
@@ -93,6 +105,17 @@ def _idle(record: dict[str, Any]) -> RawIdleLag:
     )
 
 
+def _told(record: dict[str, Any]) -> Told:
+    [told] = _numbers(record["values"])
+    return Told(
+        issue=record["issue"],
+        tracer=_text(record["tracer"]),
+        thread=_text(record["thread"]),
+        scene=_text_or_none(record["scene"]),
+        told_ns=told,
+    )
+
+
 def _input_sum(record: dict[str, Any]) -> InputFigures:
     thread, loop, worst, *numbers = record["values"]
     events, p50, p98, worst_ns, queued, lag, one_of = _numbers(numbers)
@@ -128,6 +151,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], Note]] = {
     "slice": _slice,
     "input": _input,
     "idle": _idle,
+    "reported": _told,
     "input sum": _input_sum,
     "idle sum": _idle_sum,
 }

@@ -1,7 +1,8 @@
-"""What tracers saw, noted beside the flight file for a keeper: a cell each (model/trace_cells.py).
+"""Notes for a keeper of what tracers saw, each in a cell of a file beside the flight file
+(model/trace_cells.py).
 
-A write to a file in memory: nothing is mapped, and no descriptor is kept, as programs close those that they
-have not opened. What reads it: noted.py.
+A note is a write to a file in memory. The file is neither mapped nor kept open, since programs close
+descriptors that they have not opened. noted.py reads the file.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model.trace_cells import CELLS, TEXT_BYTES, TRACES, cell_of, place_of
+from loopcanary.model.trace_cells import CELLS, PART, PARTS_MAX, TEXT_BYTES, TRACES, cell_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from loopcanary.model.figures.lags import IdleFigures, InputFigures
+    from loopcanary.model.figures import IdleFigures, InputFigures
+    from loopcanary.tracers.desk import Told
     from loopcanary.tracers.frames import SceneSlice
     from loopcanary.tracers.idle import RawIdleLag
     from loopcanary.tracers.input import RawInputLag
@@ -26,14 +28,15 @@ if TYPE_CHECKING:
 _FLAGS = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _ASK_EVERY = CELLS // 2
 _TEXT_MAX = 200
-"""Of a thread's name, a scene, an event: as long as a title may be."""
+"""Longest name of a thread, a scene or an event, in characters: that of a title."""
 
 
 class Notes:
-    """Of one engine. Any thread, GIL held; raises OSError where the file cannot be written."""
+    """The notes of one engine. Any thread with the GIL. Methods raise OSError if the file cannot be
+    written."""
 
     def __init__(self, flight: str, ask: Callable[[], object]) -> None:
-        """`ask` calls the keeper, and waits for nothing. OSError."""
+        """`ask` calls the keeper, and does not wait for it. OSError: the file cannot be made."""
         self._path = flight + TRACES
         self._ask = ask
         self._serials = count(1)
@@ -49,6 +52,16 @@ class Notes:
         self.issues += is_issue
         self._write(_record_of(raw), asks=is_issue)
 
+    def reported(self, told: Told) -> None:
+        """Notes what a third party's tracer reported. TypeError, ValueError: it is not an issue, or too
+        large."""
+        from loopcanary.tracers.bounded import wire_of
+
+        where = {"tracer": told.tracer, "thread": told.thread[:_TEXT_MAX], "scene": _short(told.scene)}
+        issue = {"issue": wire_of(told.issue), "values": [told.told_ns]}
+        self._write({"what": "reported", **where, **issue}, asks=True)
+        self.issues += 1
+
     def sums(self, events: Iterable[InputFigures], idle_work: Iterable[IdleFigures]) -> None:
         """Notes the sums of input and idle work up to now. Those of frames are in their slices."""
         for figures in events:
@@ -57,7 +70,7 @@ class Notes:
             self._write({"what": "idle sum", "values": _idle_values(work)}, asks=False)
 
     def give_up(self) -> int:
-        """Another reader takes over: the file goes. The last serial."""
+        """Removes the file, as another reader takes over. Returns the last serial."""
         with suppress(OSError):
             os.unlink(self._path)  # noqa: PTH108 - pathlib is not loaded for it
         return self._last
@@ -65,19 +78,28 @@ class Notes:
     def _write(self, record: dict[str, Any], *, asks: bool) -> None:
         if os.getpid() != self._pid:
             return  # forked by code of C: it is the parent's
-        serial = self._last = next(self._serials)
-        cell = cell_of(serial, _fitting(record))
-        descriptor = os.open(self._path, _FLAGS)
-        try:
-            os.pwrite(descriptor, cell, place_of(serial))
-        finally:
-            os.close(descriptor)
+        text = _fitting(record)
+        begins = range(0, len(text), TEXT_BYTES - 1) if len(text) > TEXT_BYTES else ()
+        if len(begins) > PARTS_MAX:
+            raise ValueError(f"{len(text):,} bytes are more than there is room for")
+        parts = [self._put(PART + text[begin : begin + TEXT_BYTES - 1]) for begin in begins]
+        serial = self._put(json.dumps({"parts": parts}).encode() if parts else text)
         if asks or serial % _ASK_EVERY == 0:
             self._ask()
 
+    def _put(self, text: bytes) -> int:
+        """Writes a cell. Returns its serial."""
+        serial = self._last = next(self._serials)
+        descriptor = os.open(self._path, _FLAGS)
+        try:
+            os.pwrite(descriptor, cell_of(serial, text), place_of(serial))
+        finally:
+            os.close(descriptor)
+        return serial
+
 
 def _fitting(record: dict[str, Any]) -> bytes:
-    """As JSON; of the events before it the last ones that there is room for."""
+    """The record as JSON, with as many of the last events before it as a cell has room for."""
     while True:
         text = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
         if len(text) <= TEXT_BYTES or not record.get("before"):

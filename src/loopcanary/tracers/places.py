@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 
 from loopcanary.model.stack_frame import StackFrame
-from loopcanary.model.stall import Culprit
-from loopcanary.tracers.reported import function_identity
 
 Places = tuple[tuple[CodeType, int], ...]
 """Code and line, innermost first: no frame is kept alive by them."""
@@ -36,29 +34,3 @@ def frames_of(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[St
             line=line,
             in_app=owns(code.co_filename),
         )
-
-
-def identity_of(frames: tuple[StackFrame, ...]) -> tuple[str, ...]:
-    """Of the function to change; empty without frames."""
-    frame = _own(frames)
-    return () if frame is None else function_identity(frame.qualname, frame.file)
-
-
-def culprit_of(frames: tuple[StackFrame, ...]) -> Culprit | None:
-    """The line to change, without its source."""
-    frame = _own(frames)
-    if frame is None:
-        return None
-    return Culprit(
-        function=frame.function,
-        qualname=frame.qualname,
-        file=frame.file,
-        line=frame.line,
-        source=None,
-        in_app=frame.in_app,
-    )
-
-
-def _own(frames: tuple[StackFrame, ...]) -> StackFrame | None:
-    """The innermost of the program's own; else the innermost."""
-    return next((frame for frame in frames if frame.in_app), frames[0] if frames else None)

@@ -4,10 +4,10 @@ windows. Each fails alone."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from loopcanary.model.figures.tracers import TracerStep
-from loopcanary.protocols.plugins import Tracer
+from loopcanary.model.tracer_states import TracerStep
+from loopcanary.protocols.plugins import Tracer, counts_of
 from loopcanary.tracers.desk import TracerDesk
 from loopcanary.tracers.life import Call, TracerLife
 
@@ -25,14 +25,17 @@ class PluggedTracer:
         *,
         call: Call,
         failed: Callable[[str, Exception], object],
+        apart: Callable[[object, str, Callable[[], Any]], Any] | None = None,
         heard: TracerHeard | None = None,
         starts: bool = True,
     ) -> None:
-        """`starts`: with the engine; else when it is asked to."""
+        """`apart` calls its steps (engine.apart.Apart.called); None: it is ours. `starts`: with the engine;
+        else when it is asked to."""
         self._tracer = tracer
         self.desk = desk
         self._failed = failed
         self._call = call
+        self._apart = apart
         self._starts = starts
         steps = {
             TracerStep.INIT: lambda: tracer.init(desk),
@@ -40,7 +43,7 @@ class PluggedTracer:
             TracerStep.STOP: self._end,
             TracerStep.DESTROY: getattr(tracer, "destroy", _nothing),
         }
-        self.life = TracerLife(desk.name, steps, call=call, heard=heard)
+        self.life = TracerLife(desk.name, steps, call=self._called, heard=heard)
         desk.when_failed = self._has_failed
 
     def start(self) -> None:
@@ -54,20 +57,35 @@ class PluggedTracer:
         self.desk.close()
 
     def destroy(self) -> None:
-        """The engine has ended, and has taken all that the tracer reported."""
+        """Called when the engine has ended, and has taken all that the tracer reported."""
         self.life.step(TracerStep.DESTROY)
 
     def forget(self) -> None:
-        """In a forked child: what it has put into the program is taken back."""
+        """Takes back, in a forked child, what the tracer has put into the program."""
         self.life.is_forked()
         self.desk.forget()
+        self._apart = None  # no thread is made in the middle of a fork
         self.stop()
 
     def counts(self) -> dict[str, int]:
-        """Of what it reported, and its own."""
-        counts = getattr(self._tracer, "counts", dict)
-        own = self._call(f"tracer {self.desk.name}: counts", counts, keep=True) or {}
+        """Counts of what the tracer reported, and its own counts."""
+        part = f"tracer {self.desk.name}: counts"
+        own = self._call(part, lambda: self._counted(part)) or {}
         return self.desk.counts() | {f"tracer_{self.desk.name}_{what}": count for what, count in own.items()}
+
+    def _counted(self, part: str) -> dict[str, int]:
+        counts, apart = getattr(self._tracer, "counts", dict), self._apart
+        return counts_of(counts if apart is None else lambda: apart(None, part, counts))
+
+    def _called(self, part: str, step: Callable[[], Any], /, *, keep: bool = False) -> Any:
+        """See life.Call. A stop may come on any thread: it is always bounded."""
+        if self._apart is None:
+            return self._call(part, step, keep=keep)
+        apart, whose = self._apart, None if keep else self._tracer
+        done = self._call(part, lambda: apart(whose, part, step), keep=keep)
+        if not done:
+            self.desk.close()  # what it reports later is not taken
+        return done
 
     def _begin(self) -> None:
         self.desk.open()
@@ -98,17 +116,17 @@ class PluggedTracers:
         self._leave = leave
 
     def start(self) -> None:
-        """In order."""
+        """Starts the tracers in order."""
         for tracer in self._tracers:
             tracer.start()
 
     def stop(self) -> None:
-        """The last one first."""
+        """Stops the tracers, the last one first."""
         for tracer in reversed(self._tracers):
             tracer.stop()
 
     def close(self) -> None:
-        """All their reports were taken."""
+        """Ends the tracers: all their reports were taken."""
         if self._leave is not None:
             self._leave([tracer.desk for tracer in self._tracers])
         for tracer in reversed(self._tracers):

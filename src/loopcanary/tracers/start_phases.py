@@ -8,9 +8,8 @@ from dataclasses import replace
 from itertools import takewhile
 
 from loopcanary.model import Clock, Milestone, Phase, PhaseKind, StartKind, Startup
-from loopcanary.model.call_tree import parents
-from loopcanary.model.issues.start_notes import NotedImport, StartNotes
-from loopcanary.model.issues.startup import CodeOrigin
+from loopcanary.model.calls import parents
+from loopcanary.model.issues.startup import CodeOrigin, NotedImport, StartNotes
 
 _COLD_SHARE = 10
 """A start is cold if one of this many imports was compiled,"""

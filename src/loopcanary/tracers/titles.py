@@ -10,7 +10,6 @@ from collections.abc import Callable
 from loopcanary.words.text import printable
 
 TITLES_MAX = 32
-"""Scenes from titles, in one process."""
 VARIANTS_MAX = 4
 """Titles that differ in their numbers alone, or in the text before the program's name; more are one."""
 LENGTH_MAX = 80
@@ -36,17 +35,15 @@ _FORMS: tuple[Callable[[str], str], ...] = (_without_numbers, _without_document)
 
 
 class Titles:
-    """Of one process. Any thread, under the GIL: at worst a title more than there should be."""
+    """The titles of one process. Any thread, under the GIL: at worst there is a title too many."""
 
-    def __init__(self, *, are_told: bool = True) -> None:
-        """`are_told`: False: titles are private, and windows go by their classes."""
-        self._are_told = are_told
+    def __init__(self) -> None:
         self._told: dict[str, str] = {}
         self._variants: dict[str, set[str]] = {}
 
     def scene_of(self, title: str, otherwise: str) -> str:
         """The scene; `otherwise`, the window's class, for one without a title. The answer stays alive."""
-        clean = printable(title[:_RAW_MAX].strip(_CHANGED_MARKS), LENGTH_MAX) if self._are_told else ""
+        clean = printable(title[:_RAW_MAX].strip(_CHANGED_MARKS), LENGTH_MAX)
         clean = clean or printable(otherwise, LENGTH_MAX)
         known = self._told.get(clean)
         if known is not None:

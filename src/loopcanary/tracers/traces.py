@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:  # what one kind needs is not loaded for another
     from loopcanary.model import Clock
-    from loopcanary.model.figures.frames import SceneFrames
-    from loopcanary.model.figures.lags import IdleFigures, InputFigures
+    from loopcanary.model.figures import IdleFigures, InputFigures, SceneFrames
     from loopcanary.tracers.frames import FrameSink, FrameTracer, SceneReading  # noqa: F401 - as text
     from loopcanary.tracers.idle import IdleSink, IdleTracer  # noqa: F401
     from loopcanary.tracers.input import InputTracer, LagSink  # noqa: F401
@@ -95,7 +94,7 @@ class FrameTraces(_Kept["FrameSink", "FrameTracer"]):
             trace.finish()
 
     def figures(self, clock: Clock) -> tuple[SceneFrames, ...]:
-        """Of all scenes, those with most time first."""
+        """The figures of all scenes, those with most time first."""
         scenes = [
             _scene(trace, reading, clock) for trace in self._traces.values() for reading in trace.read()
         ]
@@ -109,7 +108,7 @@ class InputTraces(_Kept["LagSink", "InputTracer"]):
 
     def trace(self, loop_kind: str, limit_ns: int | None, one_of: int) -> InputTracer:
         """For the calling thread."""
-        from loopcanary.model.figures.lags import INPUT_LAG_NS
+        from loopcanary.model.figures import INPUT_LAG_NS
         from loopcanary.tracers.input import InputTracer
 
         limit = INPUT_LAG_NS if limit_ns is None else limit_ns
@@ -126,7 +125,7 @@ class InputTraces(_Kept["LagSink", "InputTracer"]):
         return sum(trace.events for trace in self._traces.values())
 
     def figures(self, clock: Clock) -> tuple[InputFigures, ...]:  # noqa: ARG002 - as all tracers
-        """Of each thread."""
+        """The figures of each thread."""
         return tuple(trace.read() for trace in self._traces.values())
 
 
@@ -143,7 +142,7 @@ class IdleTraces(_Kept["IdleSink", "IdleTracer"]):
         return self._trace((threading.get_ident(), loop_kind), make)
 
     def figures(self, clock: Clock) -> tuple[IdleFigures, ...]:  # noqa: ARG002 - as all tracers
-        """Of each kind of work of each thread."""
+        """The figures of each kind of work of each thread."""
         return tuple(figure for trace in self._traces.values() for figure in trace.read())
 
 
@@ -155,7 +154,7 @@ def thread_name() -> str:
 
 
 def _scene(tracer: FrameTracer, reading: SceneReading, clock: Clock) -> SceneFrames:
-    from loopcanary.model.figures.frames import FrameSlice, SceneFrames
+    from loopcanary.model.figures import FrameSlice, SceneFrames
 
     return SceneFrames(
         thread=tracer.thread,

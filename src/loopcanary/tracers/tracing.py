@@ -8,23 +8,24 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.built_in import BUILT_IN, TRACERS
-from loopcanary.model.figures.tracers import TracerStep
+from loopcanary.model.tracer_states import TracerStep
 from loopcanary.registry import REGISTRY, Registration
 from loopcanary.tracers.life import TracerLife
 from loopcanary.tracers.traces import thread_name
+from loopcanary.whose_exception import ours, ours_of
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from loopcanary.model import Clock, InputFigures, LagIssue, Session, Stall
-    from loopcanary.model.figures.traces import TraceFigures
+    from loopcanary.model.figures import TraceFigures
     from loopcanary.protocols.tracing import FrameTrace, IdleTrace, InputTrace, ProbeTracer, TracerHeard
     from loopcanary.tracers.desk import TracerDesks
-    from loopcanary.tracers.frames import SceneSlice
-    from loopcanary.tracers.frames_listeners import FrameListeners
+    from loopcanary.tracers.frames import FrameListeners, SceneSlice
     from loopcanary.tracers.idle import RawIdleLag
     from loopcanary.tracers.input import RawInputLag
     from loopcanary.tracers.judging import Judging, Raw
@@ -59,8 +60,6 @@ class TraceDesk:
         """Makes the drain look; None: no engine runs that has one."""
         self.notes: Notes | None = None
         """Where a keeper reads the reports; None: they wait for the drain."""
-        self.found: Callable[[], object] | None = None
-        """Called with each report, where they are noted and wait for a drain that is not loaded yet."""
         self.waiting: deque[Raw] = deque(maxlen=_WAITING_MAX)
         self.has_news = False
         self._note_sums = note_sums
@@ -68,7 +67,7 @@ class TraceDesk:
     @property
     def is_taken(self) -> bool:
         """Whether an engine runs, which will have the reports."""
-        return self.wake is not None or self.notes is not None or self.found is not None
+        return self.wake is not None or self.notes is not None
 
     def slice_over(self, over: SceneSlice) -> None:
         """Six seconds of frames are over."""
@@ -91,31 +90,28 @@ class TraceDesk:
 
     def forget(self) -> None:
         """In a forked child."""
-        self.wake = self.notes = self.found = None
+        self.wake = self.notes = None
         self.waiting = deque(maxlen=_WAITING_MAX)
         self.has_news = False
 
     def _take(self, raw: Raw, *, is_issue: bool) -> None:
         """The drain looks for good slices, too: they are in the figures."""
-        notes, found = self.notes, self.found
-        is_noted = notes is not None and self._note(notes, raw, is_issue=is_issue, is_kept=found is not None)
-        if is_noted and found is None:
+        notes = self.notes
+        if notes is not None and self._note(notes, raw, is_issue=is_issue):
             return
         self.has_news = True
         if is_issue:
             self.waiting.append(raw)
-            if found is not None:
-                found()
         self.ring()
 
-    def _note(self, notes: Notes, raw: Raw, *, is_issue: bool, is_kept: bool) -> bool:
-        """False: it could not be, and waits here (`is_kept`), or for the drain that takes over just now."""
+    def _note(self, notes: Notes, raw: Raw, *, is_issue: bool) -> bool:
+        """False: it waits for the drain, which takes over just now."""
         try:
             if is_issue:
                 self._note_sums(notes)
             notes.note(raw, is_issue=is_issue)
-        except OSError:
-            if self.notes is notes and not is_kept:
+        except ours_of(OSError):
+            if self.notes is notes:
                 raise
             return False
         return True
@@ -136,16 +132,7 @@ class TracerLives(Protocol):
         """It has been made."""
 
 
-class _NoLives:
-    """Nobody wants to know."""
-
-    off: Container[str] = ()
-    heard = None
-
-    def add(self, life: TracerLife, /) -> None: ...
-
-
-_NO_LIVES = _NoLives()
+_NO_LIVES = SimpleNamespace(off=(), heard=None, add=lambda life: None)  # noqa: ARG005 - nobody wants to know
 
 
 class Tracing:
@@ -169,6 +156,8 @@ class Tracing:
         self._monotonic_ns = monotonic_ns
         self._judging: Judging | None = None
         self._clock: Clock | None = None
+        self._noted = 0
+        """Issues that were noted for a keeper before this process judged."""
         self._desk = TraceDesk(scene, listeners, partial(failed, "tracers"), self._note_sums, frames_begin)
         self.input_elsewhere: Callable[[], Sequence[InputFigures]] = tuple
         """Figures of input that is timed without a tracer."""
@@ -180,12 +169,15 @@ class Tracing:
 
     @property
     def desks(self) -> TracerDesks:
-        """Of plugged-in tracers; most programs have none."""
+        """The desks of plugged-in tracers; most programs have none."""
         if self._desks is None:
             from loopcanary.tracers.desk import TracerDesks
 
             here = lambda: (thread_name(), self._scene())  # noqa: E731
-            self._desks = TracerDesks(here, self._desk.ring, self._monotonic_ns)
+            refused = lambda name, error: self._tell_failure(f"issue of tracer {name}", error)  # noqa: E731
+            self._desks = TracerDesks(
+                here, self._desk.ring, self._monotonic_ns, notes=lambda: self._desk.notes, refused=refused
+            )
         return self._desks
 
     # ---- protocols.Tracers: the probes ----------------------------------------------------------
@@ -246,7 +238,7 @@ class Tracing:
         del keep
         try:
             return function(*args)
-        except Exception as error:  # noqa: BLE001 - the program's own, in the place of ours
+        except ours() as error:  # the program's own, in the place of ours
             self._tell_failure(part, error)
             return None
 
@@ -265,48 +257,44 @@ class Tracing:
 
     # ---- protocols.Traces: the engine -----------------------------------------------------------
 
-    def begin(self, session: Session, clock: Clock, wake: Callable[[], None]) -> None:
-        from loopcanary.tracers.judging import Judging
-
-        self._clear_of_another(session.id)
-        notes, self._desk.notes, self._desk.found = self._desk.notes, None, None
-        self._clock, self._desk.wake = clock, wake
-        self._judging = Judging(session, clock, 0 if notes is None else notes.give_up())
+    def run(self, wake: Callable[[], None]) -> None:
+        """See Traces."""
+        self._forget_another()
+        notes, self._desk.notes = self._desk.notes, None
+        self._noted = 0 if notes is None else notes.give_up()
+        self._desk.wake = wake
         self._start()
-        if self._desk.waiting or self._desk.has_news or self._is_any_told():
-            wake()
 
-    def keep(self, notes: Notes | None, found: Callable[[], object] | None = None) -> None:
-        """The engine runs, and a keeper reads the notes. With `found`, which is called with each report, it
-        is this process that judges, and has not loaded what that takes: reports wait for `begin`, too, and
-        only who finds the process dead reads the notes, if there are any. Any thread."""
-        if self._judging is not None:  # of an earlier engine
-            self._desk.waiting.clear()
-        self._judging = self._clock = None
-        self._desk.found = found
+    def begin(self, session: Session, clock: Clock) -> None:
+        """See Traces."""
+        if self._judging is None:
+            from loopcanary.tracers.judging import Judging
+
+            self._clock = clock
+            self._judging = Judging(session, clock, self._noted)
+
+    def keep(self, notes: Notes) -> None:
+        """See Traces."""
+        self._forget_another()
         self._start()
         self._desk.notes = notes
-        waiting = list(self._desk.waiting)
-        if notes is not None:
-            for raw in waiting:
-                notes.note(raw, is_issue=True)
-        if found is None:
+        for raw in list(self._desk.waiting):
+            notes.note(raw, is_issue=True)
+        self._desk.waiting.clear()
+
+    def _forget_another(self) -> None:
+        """Traces stay with their probes from one engine to the next; what they hold is the earlier one's."""
+        if self._judging is not None:
             self._desk.waiting.clear()
-        elif waiting:
-            found()
+        self._judging = self._clock = None
 
     def _start(self) -> None:
         self._listeners.renew()
         for life in self._life_of.values():
             self._start_one(life)
 
-    def _clear_of_another(self, session: str) -> None:
-        """Traces stay with their probes from one engine to the next; what they hold is the earlier one's."""
-        if self._judging is not None and self._judging.session.id != session:
-            self._desk.waiting.clear()
-
     def end(self) -> None:
-        self._desk.wake = self._desk.found = None
+        self._desk.wake = None
         for life in self._life_of.values():
             life.step(TracerStep.STOP)
         if self._desk.notes is not None:
@@ -314,7 +302,8 @@ class Tracing:
         self._listeners.end()
 
     def end_notes(self) -> int:
-        """In place of `end` and `close`, where a keeper reads what is noted. How many issues are."""
+        """Does `end` and `close` where a keeper reads the notes. Returns how many of the notes become
+        issues."""
         notes = self._desk.notes
         self.end()
         self.close()
@@ -339,7 +328,7 @@ class Tracing:
 
     def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[LagIssue]:
         """Issues that are ripe."""
-        if self._judging is None:  # the drain is faster than `begin`
+        if self._judging is None:  # of a forked child
             return ()
         ripe: list[Raw] = []
         while self._desk.waiting and (is_last or self._desk.waiting[0].ended_ns + SETTLE_NS <= now_ns):
@@ -360,13 +349,9 @@ class Tracing:
             try:
                 found.append(judging.complete(told, list(stalls)))
                 desk.count("reported")
-            except Exception as error:  # noqa: BLE001 - a third party's object
-                desk.count("refused")
-                self._tell_failure(f"issue of tracer {desk.name}", error)
+            except ours() as error:  # a third party's object
+                desk.refuse(error)
         return found
-
-    def _is_any_told(self) -> bool:
-        return self._desks is not None and self._desks.next_ns() is not None
 
     def patience_s(self, now_ns: int) -> float | None:
         """When the next one is ripe."""
@@ -386,7 +371,7 @@ class Tracing:
         return self.figures()
 
     def figures(self) -> TraceFigures:
-        from loopcanary.model.figures.traces import TraceFigures
+        from loopcanary.model.figures import TraceFigures
 
         if self._clock is None and not self._desk.is_taken:
             return TraceFigures()

@@ -14,13 +14,16 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from loopcanary.document import markdown
+from loopcanary.document.layout import Sheet, lines, painted
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue
-from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark
-from loopcanary.ui import sse
-from loopcanary.ui.export import exported
-from loopcanary.ui.live import Now, Watch
+from loopcanary.protocols.stores import IssueStore
+from loopcanary.report import as_json
+from loopcanary.report.documents import document_of
+from loopcanary.report.model import of_issue
+from loopcanary.ui.live import Now, Watch, events
 from loopcanary.ui.pages.bug import bug_page
 from loopcanary.ui.pages.changes import changes_page
 from loopcanary.ui.pages.doctor import doctor_page
@@ -39,7 +42,6 @@ from loopcanary.ui.tools import Tools
 
 _NOTE_MAX = 10_000
 _FORM_BYTES_MAX = 200_000
-_SWITCHES = (TracerStep.START.value, TracerStep.STOP.value)
 _HERE = {
     "overview.html": "overview",
     "changes.html": "changes",
@@ -51,29 +53,27 @@ _HERE = {
     "methods.html": "methods",
     "doctor.html": "doctor",
 }
-"""Where each template is in the navigation; bugs and issues are where their kind is."""
+"""The place of each template in the navigation; bugs and issues have that of their kind."""
 _IN_PARTS = frozenset({"doctor.html"})
-"""Pages that are sent while they are made: what they ask takes seconds."""
+"""Pages that are sent while they are made, because that takes seconds."""
 _HERE_OF = {"": "groups", "stall": "groups", "startup": "startup", "slow-method": "methods"}
 Page = tuple[str, dict[str, Any]] | None
-"""A template and its values; None: there is no such thing."""
+"""A template and its values; None: the page shows something that is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """All that the pages need."""
-
     watch: Watch
     tools: Tools
     renderer: Renderer
     errors: tuple[type[Exception], ...]
-    """What a store raises; its words are for people."""
+    """The errors of a store, whose words are for people."""
     is_over: Callable[[], bool]
-    """The server is about to end: streams must, too."""
+    """Whether the server is about to end, so that streams must, too."""
 
 
 def application(site: Site) -> Starlette:
-    """The pages, without who may see them: that is `guard`."""
+    """The pages, without the guard."""
     pages = _Pages(site)
     return Starlette(
         routes=[
@@ -88,7 +88,6 @@ def application(site: Site) -> Starlette:
             Route("/stall/export", pages.export),
             Route("/sessions", pages.made(pages.sessions)),
             Route("/session", pages.made(pages.session)),
-            Route("/session/tracer", pages.switch_tracer, methods=["POST"]),
             Route("/changes", pages.made(pages.changes)),
             Route("/frames", pages.made(pages.frames)),
             Route("/startup", pages.made(pages.startup)),
@@ -109,16 +108,16 @@ class _Pages:
         self._tools = site.tools
         self._are_several = len(site.watch.stores) > 1
 
-    def made(self, page: Callable[[Request, Now], Page]) -> Callable[[Request], Any]:
+    def made(self, page: Callable[[Request], Page]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             return await run_in_threadpool(self._answer, request, page)
 
         return endpoint
 
-    def _answer(self, request: Request, page: Callable[[Request, Now], Page]) -> Response:
-        now = self._site.watch.now()
+    def _answer(self, request: Request, page: Callable[[Request], Page]) -> Response:
+        request.state.now = now = self._site.watch.now()
         try:
-            found = page(request, now)
+            found = page(request)
         except self._site.errors as error:
             now = self._site.watch.after(now)
             # Mostly the last look found the same, and the page shows it above.
@@ -144,80 +143,65 @@ class _Pages:
         words = "It may have been deleted, or removed to keep the store within its limits."
         return self._render(404, "trouble.html", now, title="There is nothing here", words=words)
 
-    async def not_found(self, request: Request, error: Exception) -> Response:
-        """The page for an address that nothing is at."""
-        del request, error
+    async def not_found(self, _request: Request, _error: Exception) -> Response:
         return await run_in_threadpool(lambda: self._missing(self._site.watch.now()))
 
     # ---- pages -----------------------------------------------------------------------------
 
-    def overview(self, request: Request, now: Now) -> Page:
-        del request
-        page = overview_page(self._source, self._tools, now.ongoing, time.time_ns())
+    def overview(self, request: Request) -> Page:
+        page = overview_page(self._source, self._tools, request.state.now.ongoing, time.time_ns())
         return "overview.html", {"page": page}
 
-    def groups(self, request: Request, now: Now) -> Page:
-        del now
+    def groups(self, request: Request) -> Page:
         filters = filters_of(request.query_params, time.time_ns())
         values = {"asked": request.query_params, "here": _HERE_OF.get(filters.kind, "issues")}
         return "groups.html", {"page": groups_page(self._source, filters), **values}
 
-    def group(self, request: Request, now: Now) -> Page:
-        del now
+    def group(self, request: Request) -> Page:
         fingerprint, now_wall_ns = request.query_params.get("f", ""), time.time_ns()
         page = bug_page(self._source, fingerprint, self._tools, now_wall_ns)
         return None if page is None else ("bug.html", {"page": page, "here": _here_of(page.group)})
 
-    def ask_delete(self, request: Request, now: Now) -> Page:
-        del now
+    def ask_delete(self, request: Request) -> Page:
         found = self._source.groups(IssueQuery(fingerprint=request.query_params.get("f", "")), 1)
         return ("delete.html", {"group": found[0], "here": _here_of(found[0])}) if found else None
 
-    def issue(self, request: Request, now: Now) -> Page:
-        del now
+    def issue(self, request: Request) -> Page:
         page = issue_page(self._source, request.query_params.get("id", ""), self._tools)
         return None if page is None else ("issue.html", {"page": page, "here": _here_of(page.issue)})
 
-    def stalls(self, request: Request, now: Now) -> Page:
-        del now
+    def stalls(self, request: Request) -> Page:
         return "stalls.html", {"page": stalls_page(self._source, part_of(request.query_params))}
 
-    def sessions(self, request: Request, now: Now) -> Page:
-        del now
+    def sessions(self, request: Request) -> Page:
         program = request.query_params.get("program") or None
         return "sessions.html", {"page": sessions_page(self._source, program, time.time_ns())}
 
-    def session(self, request: Request, now: Now) -> Page:
-        del now
+    def session(self, request: Request) -> Page:
         page = session_page(self._source, request.query_params.get("id", ""), self._tools, time.time_ns())
         return None if page is None else ("session.html", {"page": page})
 
-    def changes(self, request: Request, now: Now) -> Page:
-        del now
+    def changes(self, request: Request) -> Page:
         program = request.query_params.get("program")
         return "changes.html", {"page": changes_page(self._source, program, time.time_ns())}
 
-    def frames(self, request: Request, now: Now) -> Page:
-        del request, now
+    def frames(self, _: Request) -> Page:
         return "frames.html", {"page": frames_page(self._source)}
 
-    def startup(self, request: Request, now: Now) -> Page:
-        del now
+    def startup(self, request: Request) -> Page:
         return "startup.html", {"page": startup_page(self._source, before_of(request.query_params))}
 
-    def methods(self, request: Request, now: Now) -> Page:
-        del now
+    def methods(self, request: Request) -> Page:
         return "methods.html", {"page": methods_page(self._source, page_of(request.query_params))}
 
-    def doctor(self, request: Request, now: Now) -> Page:
-        del request, now
+    def doctor(self, _: Request) -> Page:
         page = doctor_page(self._site.watch.stores, self._tools, self._site.errors)
         return "doctor.html", {"page": page}
 
     # ---- what is no page ---------------------------------------------------------------------
 
     async def delete(self, request: Request) -> Response:
-        """Deletes a bug's stalls; the question was asked by the page before."""
+        """Deletes a bug's stalls, which the page before has asked about."""
         form = await _form(request)
         fingerprint = form.get("f", "")
         if not fingerprint or form.get("sure") != "yes":
@@ -226,7 +210,6 @@ class _Pages:
         return await self._changing(lambda store: store.maintenance.delete(query), "/groups")
 
     async def remark(self, request: Request) -> Response:
-        """Ignores a bug, or not, and keeps a note."""
         form = await _form(request)
         fingerprint = form.get("f", "")
         note = form.get("note", "")[:_NOTE_MAX].strip()
@@ -242,28 +225,7 @@ class _Pages:
             return self._render(503, "trouble.html", Now(), title=title, words=str(error))
         return RedirectResponse(back, 303)
 
-    async def switch_tracer(self, request: Request) -> Response:
-        """Starts or stops a tracer of a process that runs here."""
-        form = await _form(request)
-        session_id, name, step = form.get("id", ""), form.get("name", ""), form.get("step", "")
-        query = IssueQuery(session=session_id)
-
-        def switch() -> str | None:
-            found = next((one for one in self._source.sessions(query, 2) if one.id == session_id), None)
-            if found is None or step not in _SWITCHES:
-                return "there is no such process or step"
-            return self._tools.switch(found, TracerStep(step), name)
-
-        try:
-            why_not = await run_in_threadpool(switch)
-        except self._site.errors as error:
-            why_not = str(error)
-        if why_not is None:
-            return RedirectResponse(url("/session", id=session_id), 303)
-        return self._render(503, "trouble.html", Now(), title="The tracer was not switched", words=why_not)
-
     async def export(self, request: Request) -> Response:
-        """An issue as text, Markdown or JSON."""
         asked = request.query_params
         issue_id, form = asked.get("id", ""), asked.get("form", "")
         try:
@@ -278,17 +240,16 @@ class _Pages:
         return Response(_encoded(text), media_type=media_type)
 
     async def live(self, request: Request) -> Response:
-        """What goes on, as server-sent events."""
-        stream = sse.events(self._site.watch.now, self._site.is_over, request.is_disconnected)
+        stream = events(self._site.watch.now, self._site.is_over, request.is_disconnected)
         return StreamingResponse(stream, media_type="text/event-stream")
 
 
 _MOVED = {"/issues": "/groups", "/stall": "/issue", "/start": "/issue", "/method": "/issue"}
-"""Addresses of pages that others have taken the place of."""
+"""Addresses that pages had before."""
 
 
 def _encoded(text: str) -> bytes:
-    """As UTF-8, which has no lone surrogates; undecodable names have some."""
+    """UTF-8, which has no lone surrogates as undecodable names have."""
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -307,10 +268,29 @@ def _moved_to(path: str) -> Callable[[Request], Response]:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """What a form of ours sent, the last value of each name; nothing of one that is too long."""
+    """The fields of a form, with the last value of each name; empty if it is too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > _FORM_BYTES_MAX:
             return {}
     return dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True))
+
+
+_WIDTH = 110
+
+
+def exported(
+    source: IssueStore, tools: Tools, issue_id: str, form: str, now_wall_ns: int
+) -> tuple[str, str] | None:
+    """(media type, text) of an issue; None: there is no such issue or form."""
+    issue = source.issue(issue_id)
+    if issue is None or form not in ("text", "markdown", "json"):
+        return None
+    report = of_issue(source, issue, now_wall_ns=now_wall_ns, explain=tools.why_grouped)
+    if form == "json":
+        return "application/json", as_json.render(report)
+    document = document_of(report)
+    if form == "markdown":
+        return "text/plain; charset=utf-8", markdown.render(document)
+    return "text/plain; charset=utf-8", painted(lines(document, Sheet(width=_WIDTH)))

@@ -19,28 +19,33 @@ _KEPT = frozenset(
 """Issues and sessions in full are read each time."""
 _ANSWERS_MAX = 64
 _LONGEST = 20_000
-"""A longer answer is not kept: it would take megabytes."""
+"""Longer answers are not kept, because they take megabytes."""
 
 
 def cached(store: OneReader) -> IssueStore:
-    """The store, with answers that are kept. Thread-safe."""
+    """The store, with its short answers kept. Thread-safe."""
     return cast("IssueStore", _Cached(store))
 
 
-class _Memo:
-    """Answers by method and arguments, in one state of the store."""
+def _hashable(values: Any) -> tuple[Hashable, ...]:
+    return tuple(_hashable(one) if isinstance(one, (list, tuple)) else one for one in values)
 
+
+class _Cached:
     def __init__(self, store: OneReader) -> None:
         self._store = store
         self._lock = threading.Lock()
         self._seen: Hashable = None
         self._answers: OrderedDict[Hashable, object] = OrderedDict()
 
-    def answer(self, method: str, *args: Any, **named: Any) -> Any:
-        """What was answered in the store's present state, or the answer now.
+    def __getattr__(self, name: str) -> Any:
+        return partial(self._answer, name) if name in _KEPT else getattr(self._store, name)
 
-        The state is read first: an answer that comes after a change is kept under the state before it, and
-        so is soon dropped.
+    def _answer(self, method: str, *args: Any, **named: Any) -> Any:
+        """The answer kept for the store's present state, or a new one.
+
+        It reads the state first: an answer that comes after a change is kept under the state before it, and
+        soon dropped.
         """
         key = (method, _hashable(args), _hashable(named.items()))
         state = self._store.state()
@@ -59,43 +64,30 @@ class _Memo:
                     self._answers.popitem(last=False)
         return found
 
-
-def _hashable(values: Any) -> tuple[Hashable, ...]:
-    return tuple(_hashable(one) if isinstance(one, (list, tuple)) else one for one in values)
-
-
-class _Cached:
-    def __init__(self, store: OneReader) -> None:
-        self._store = store
-        self._memo = _Memo(store)
-
-    def __getattr__(self, name: str) -> Any:
-        return partial(self._memo.answer, name) if name in _KEPT else getattr(self._store, name)
-
     def totals(self, query: IssueQuery) -> Totals:
-        """Those of its groups, which are kept."""
+        """The sums of the groups, whose answers are kept."""
         return summed(self.group_sums(query))
 
     def groups(
         self, query: IssueQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
     ) -> Sequence[IssueGroup]:
-        """As the store's, with texts searched once only."""
+        """Searches texts once only."""
         if query.words and limit and fingerprints is None:
             # Texts were searched for the sums; now those of the wanted groups are enough.
             fingerprints = [one.fingerprint for one in self.group_sums(query)[:limit]]
         query = self._cheaper(query, fingerprints)
-        found: Sequence[IssueGroup] = self._memo.answer("groups", query, limit, fingerprints)
+        found: Sequence[IssueGroup] = self._answer("groups", query, limit, fingerprints)
         return found
 
     def time_cells(self, query: IssueQuery, key: str, **named: Any) -> Sequence[TimeCell]:
-        """As the store's, with texts searched once only."""
+        """Searches texts once only."""
         query = self._cheaper(query, named.get("keys") if key == "fingerprint" else None)
-        found: Sequence[TimeCell] = self._memo.answer("time_cells", query, key, **named)
+        found: Sequence[TimeCell] = self._answer("time_cells", query, key, **named)
         return found
 
     def _cheaper(self, query: IssueQuery, fingerprints: Sequence[str] | None) -> IssueQuery:
-        """The query without its words where all issues of these groups have them: they are then found by an
-        index, and no text is read."""
+        """The query without its words if all issues of these groups have them: an index finds them then, and
+        no text is read."""
         if not query.words or fingerprints is None:
             return query
         bare = replace(query, words=())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import log
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model import Issue
 
 _STEPS_NS = tuple(
     seconds * 1_000_000_000
@@ -30,7 +31,6 @@ class TimeScale:
         return self.begin_wall_ns + self.cells * self.step_ns
 
     def moment(self, cell: int) -> int:
-        """When a span begins."""
         return self.begin_wall_ns + cell * self.step_ns
 
 
@@ -41,8 +41,8 @@ def exact_scale(first_wall_ns: int, last_wall_ns: int, cells: int) -> TimeScale:
 
 
 def round_scale(first_wall_ns: int, last_wall_ns: int, *, least: int, most: int) -> TimeScale:
-    """A scale of `least` to `most` spans of a round length, each beginning at a multiple of that length. Too
-    short a time is at the end."""
+    """A scale of `least` to `most` spans of a round length, which begin at multiples of it. Too short a time
+    is at the end."""
     length = max(last_wall_ns - first_wall_ns, 1)
     step = next((step for step in _STEPS_NS if length // step + 2 <= most), None)
     if step is None:
@@ -54,8 +54,6 @@ def round_scale(first_wall_ns: int, last_wall_ns: int, *, least: int, most: int)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle."""
-
     x: float
     y: float
     width: float
@@ -63,7 +61,7 @@ class Bar:
 
 
 def spark_bars(values: Sequence[int], width: float, height: float) -> tuple[Bar, ...]:
-    """One bar a value, the largest as high as the box; a value that is not 0 is seen."""
+    """A bar for each value, the largest as high as the box; only 0 has no bar."""
     most = max(values, default=0)
     if most <= 0:
         return ()
@@ -86,7 +84,6 @@ class HeatCell:
     row: int
     count: int
     level: int
-    """1 to LEVELS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +92,9 @@ class HeatMap:
 
     scale: TimeScale
     edges_ns: tuple[int, ...]
-    """Lower bounds of the rows, shortest first."""
+    """The lower bounds of the rows, the shortest first."""
     top_ns: int | None
-    """Upper bound of the last row; None: it has none."""
+    """The upper bound of the last row, if it has one."""
     cells: tuple[HeatCell, ...]
     most: int
 
@@ -108,18 +105,18 @@ class Scatter:
     per cent of the box, from its upper left corner."""
 
     points: tuple[tuple[float, float], ...]
-    """Of each mark, in the order given."""
+    """The points of the marks, in their order."""
     ticks: tuple[tuple[float, int], ...]
     """Round lengths in ns, each after its height."""
 
 
 _DECADE = (1, 2, 5)
 _MARGIN = 4.0
-"""Per cent of the box that no point's middle is in: it is drawn whole."""
+"""Per cent of the box in which no point has its centre, so that all of it is drawn."""
 
 
 def scatter(marks: Sequence[tuple[int, int]]) -> Scatter:
-    """Of (wall time, duration in ns)."""
+    """A point for each (wall time, duration in ns)."""
     rounds = [mantissa * 10**power for power in range(19) for mantissa in _DECADE]
     lengths = [min(max(duration, 1), rounds[-1]) for _, duration in marks]
     least, most = min(lengths, default=1), max(lengths, default=1)
@@ -150,7 +147,7 @@ _EDGES_MS = (0, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000)
 
 
 def heat_map(marks: Iterable[tuple[int, int]], columns: int) -> HeatMap | None:
-    """Of (wall time, duration in ns); None of none."""
+    """A map of (wall time, duration in ns); None without any."""
     known = list(marks)
     if not known:
         return None
@@ -183,3 +180,42 @@ def heat_map(marks: Iterable[tuple[int, int]], columns: int) -> HeatMap | None:
 def level_of(count: int, most: int) -> int:
     """1 to LEVELS, logarithmic: one stall is seen beside a hundred."""
     return LEVELS if most <= 1 else 1 + round((LEVELS - 1) * log(count) / log(most))
+
+
+POINTS_MAX = 200
+_COLUMNS = 48
+Mark = tuple[int, int]
+"""The begin of an issue, and its length in ns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Issues by begin and length: a point for each, or a map of many."""
+
+    issues: tuple[Issue, ...]
+    points: Scatter | None
+    heat: HeatMap | None
+    first_wall_ns: int
+    last_wall_ns: int
+
+
+def spread(issues: Sequence[Issue], number: int, marks: Callable[[], Sequence[Mark]]) -> Spread | None:
+    """The spread of `number` issues, of which `issues` are all or the latest POINTS_MAX; None for fewer than
+    two. `marks` gives all of them in short, if there are too many for points."""
+    if number < 2:
+        return None
+    if number <= min(len(issues), POINTS_MAX):
+        found = [(one.began_wall_ns, one.duration_ns) for one in issues]
+        points, heat = scatter(found), None
+    else:
+        found = list(marks())
+        points, heat = None, heat_map(found, _COLUMNS)
+    if not found:
+        return None
+    return Spread(
+        issues=tuple(issues) if points is not None else (),
+        points=points,
+        heat=heat,
+        first_wall_ns=min(began for began, _ in found),
+        last_wall_ns=max(began for began, _ in found),
+    )

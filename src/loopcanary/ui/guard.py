@@ -41,7 +41,7 @@ class Guard:
     """Lets in who has the token; answers all others itself."""
 
     def __init__(self, app: App, *, token: str, port: int, once: str = "") -> None:
-        """`once`: a token that opens one time only."""
+        """`once` is a token that opens one time only."""
         self._app = app
         self._token = token
         self._once = once
@@ -52,7 +52,6 @@ class Guard:
         self._cookie = f"loopcanary-{port}"
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answers, or has the application answer."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -85,7 +84,8 @@ class Guard:
         return _same(token, self._token)
 
     async def _take_token(self, scope: MutableMapping[str, Any], token: str, send: Send) -> None:
-        """The token becomes a cookie, and goes from the address: addresses are shown, kept and copied."""
+        """Turns the token into a cookie, and takes it out of the address, which browsers show, keep and
+        copy."""
         if not self._opens(token):
             await _refuse(send, 403, "The token is not of this `loopcanary ui`; it has a new one each time.")
             return

@@ -1,36 +1,40 @@
-"""Looks at the stores now and then, and says when something changed."""
+"""Looks at the stores once a second, and tells pages that listen what changed."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
+import anyio
+from anyio import to_thread
+
+from loopcanary.document.times import moment
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import IssueKind, Session, Stall
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery
 from loopcanary.model.units import format_size
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.report.times import moment
 from loopcanary.ui.cached import cached
 from loopcanary.ui.sources import Failures, OneStore, as_one, change_each
 
 LOOK_EVERY_S = 1.0
 _NOTICES_MAX = 20
 _ASIDE_TOLD_NS = 86_400 * 1_000_000_000
-"""How long every page shows a damaged database that was set aside; later only the doctor's does."""
+"""The time for which every page shows a damaged database that was set aside; then the doctor's page does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What runs now beside one store."""
+    """The programs that run beside one store, and its state."""
 
     running: tuple[Session, ...] = ()
     ongoing: tuple[Stall, ...] = ()
     notices: tuple[str, ...] = ()
-    """Lines for people about what happened; they stay."""
+    """Lines about what happened; they stay."""
     trouble: tuple[str, ...] = ()
-    """Lines for people about what is wrong at this moment."""
+    """Lines about what is wrong at this moment."""
 
 
 _PAGES = {
@@ -38,59 +42,64 @@ _PAGES = {
     "startup": (IssueKind.STARTUP,),
     "methods": (IssueKind.SLOW_METHOD,),
 }
-"""Pages that most programs fill nothing of, and the kinds that do."""
+"""The pages that stay empty for most programs, with the kinds that fill them."""
 
 _MET_TOLD_S = 60.0
-"""How long a failure is shown that pages met, and the look once a second does not."""
+"""The time for which a failure is shown that a page met and the look does not."""
 
 Look = Callable[[OneStore], Sight]
-"""Takes in what dead processes left, and lays what runs now over the store. Raises only `errors`."""
+"""Takes in what dead processes left, and lays running programs over the store. Raises only `errors`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """What was found at the last look."""
+    """The last look's findings."""
 
     stored: tuple[int, ...] = ()
     """Changes with each issue, of any kind, that is stored or removed."""
     running: int = 0
     ongoing: tuple[str, ...] = ()
-    """Ids of stalls that go on."""
     moving: int = 0
     """Changes while programs run."""
     trouble: tuple[str, ...] = ()
-    """What is wrong with a store, for people."""
     filled: frozenset[str] = frozenset()
-    """Those of the pages for other kinds that an issue fills."""
+    """The pages for other kinds that have an issue."""
     bugs: int = 0
     issues: int = 0
-    """Bugs of other kinds than stalls."""
+    """The bugs of other kinds than stalls."""
     runs: int = 0
 
     @property
     def version(self) -> str:
-        """Another one each time that issues came, went or ended, or that something went wrong."""
+        """Differs when issues came, went or ended, or something went wrong."""
         return f"{hash((self.stored, self.ongoing, self.running, self.trouble)) & 0xFFFFFFFF:x}"
 
 
 class Watch:
     """The stores, looked at again at most every second, on request. Thread-safe."""
 
-    def __init__(self, stores: Sequence[OneStore], look: Look, errors: tuple[type[Exception], ...]) -> None:
+    def __init__(
+        self,
+        stores: Sequence[OneStore],
+        look: Look,
+        errors: tuple[type[Exception], ...],
+        own: Callable[[], object] = lambda: None,
+    ) -> None:
         self.stores = tuple(stores)
         self._cached = tuple(cached(store.reader) for store in self.stores)
         self.source: IssueStore = as_one(self._cached, Failures(errors=errors, tell=self._heard))
         self._look = look
+        self._own = own
         self._errors = errors
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
         self._notices: dict[str, None] = {}
         self._met: dict[str, float] = {}
-        """What a store has raised while pages were made that show the others, and when."""
+        """Errors of a store while a page showed the others, with their times."""
         self._now = Now()
 
     def now(self) -> Now:
-        """What is so now, or was a second ago."""
+        """The state now, or up to a second ago."""
         with self._lock:
             if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
                 self._now = self._looked()
@@ -98,17 +107,18 @@ class Watch:
             return self._now
 
     def change(self, change: Callable[[OneStore], object]) -> None:
-        """Changes the stores; the next question looks anew. Raises what one of them does."""
+        """Changes the stores. Raises what one of them does."""
+        self._own()
         change_each(self.stores, change, self._errors)
         self.again()
 
     def again(self) -> None:
-        """The next question looks anew: something was changed by us."""
+        """Makes the next question look anew."""
         with self._lock:
             self._looked_s = float("-inf")
 
     def after(self, now: Now) -> Now:
-        """What is so when a page was made: as before, unless making it has shown that a store is damaged."""
+        """The state after a page was made, which may have shown that a store is damaged."""
         with self._lock:
             is_known = all(line in now.trouble for line in self._met)
         if is_known and not any(store.notices for store in self.stores):
@@ -166,7 +176,7 @@ class Watch:
         )
 
     def _aside(self, store: OneStore) -> list[str]:
-        """Lines of what others have set aside: the program, a report, the pages before they were ended."""
+        """Lines about databases that the program, a report or earlier pages have set aside."""
         since = time.time_ns() - _ASIDE_TOLD_NS
         return [
             f"{store.folder}: a damaged database was set aside {moment(one.wall_ns)} and a new one begun; "
@@ -177,7 +187,7 @@ class Watch:
         ]
 
     def _note(self, notices: Sequence[str]) -> None:
-        """Keeps the last ones, each once: a page is served for weeks."""
+        """Keeps the latest notices, each once: pages are served for weeks."""
         for notice in notices:
             self._notices.pop(notice, None)
             self._notices[notice] = None
@@ -194,6 +204,40 @@ def _filled(store: IssueStore) -> Iterator[str]:
 
 
 def _of(store: OneStore, line: str) -> str:
-    """The line, which says of which store it is."""
+    """The line with its store's folder."""
     folder = str(store.folder)
     return line if folder in line else f"{folder}: {line}"
+
+
+_SILENT_MAX = 15
+"""Seconds without news after which a comment is sent, to notice a connection that is gone."""
+
+
+async def events(
+    look: Callable[[], Now],
+    is_over: Callable[[], bool],
+    is_gone: Callable[[], Awaitable[bool]],
+    *,
+    every_s: float = LOOK_EVERY_S,
+) -> AsyncIterator[str]:
+    """Server-sent events: one at once, then one for each change, until the server or the listener ends."""
+    last: str | None = None
+    silent = 0
+    while not is_over() and not await is_gone():
+        now = await to_thread.run_sync(look)
+        data = json.dumps(
+            {
+                "version": now.version,
+                "moving": now.moving,
+                "running": now.running,
+                "ongoing": len(now.ongoing),
+            }
+        )
+        silent += 1
+        if data != last:
+            yield f"data: {data}\n\n"
+            last, silent = data, 0
+        elif silent >= _SILENT_MAX:
+            yield ": still here\n\n"
+            silent = 0
+        await anyio.sleep(every_s)

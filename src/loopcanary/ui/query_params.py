@@ -1,4 +1,4 @@
-"""What an address asks for, understood. Nothing in it is trusted; what is wrong is named, and left out."""
+"""Reads the parameters of addresses. None of them is trusted; the page names wrong ones and ignores them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ NO_SCENE = "-"
 
 
 def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
-    """The filters of the list of bugs."""
     wrong: list[str] = []
     text = asked.get("text", "").strip()
     scene = asked.get("scene", "")
@@ -54,7 +53,6 @@ def page_of(asked: QueryParams) -> int:
 
 
 def part_of(asked: QueryParams) -> ChartPart:
-    """The part of a chart that was opened."""
     fingerprint = asked.get("f", "") or None
     return ChartPart(
         query=IssueQuery(
@@ -72,7 +70,7 @@ def part_of(asked: QueryParams) -> ChartPart:
 
 
 def before_of(asked: QueryParams) -> int | None:
-    """The moment that a page of a list ends before, in ns since 1970; None: the latest page."""
+    """The moment that a list's page ends before, in ns since 1970; None: the latest page."""
     return _moment(asked.get("before", ""))
 
 

@@ -15,23 +15,28 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from loopcanary.document import html
-from loopcanary.document.parts import Document
+from loopcanary.document.stacks import Fold
+from loopcanary.document.surroundings import LEDGER_LEAST
+from loopcanary.document.times import age, moment, span
 from loopcanary.model import Cause, Culprit, FrameSlice
 from loopcanary.model.units import format_duration, format_length, format_number, format_size
+from loopcanary.protocols.kinds import issues_title, kind_named, kind_of
 from loopcanary.report.figures.loop_figures import stalled_share
-from loopcanary.report.folding import Fold
-from loopcanary.report.surroundings import LEDGER_LEAST
-from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
 from loopcanary.ui.pages.code import CodeView
 from loopcanary.ui.pages.overview import CauseTime
-from loopcanary.ui.pages.traced.trees import tree_of
+from loopcanary.ui.pages.trees import tree_of
 from loopcanary.words import frames as frame_words
-from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
+from loopcanary.words.causes import (
+    cause_words,
+    confidence_word,
+    has_cause,
+    no_line_words,
+    severity_word,
+    struck_words,
+)
 from loopcanary.words.commands import reading
 from loopcanary.words.endings import killed_by_words
-from loopcanary.words.kinds import has_cause, issues_title, kind_words
-from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, library_path, place, printable
 from loopcanary.words.traced import phase_words
 from loopcanary.words.waiting import (
@@ -61,12 +66,10 @@ EDITORS = {
     "sublime": "subl://open?url=file://{path}&line={line}",
     "emacs": "org-protocol://open-source?url=file://{path}&line={line}",
 }
-"""How editors take a place from a browser."""
+"""The addresses by which browsers open a place in an editor."""
 
 
 class Renderer:
-    """Makes pages of values."""
-
     def __init__(self, *, folder: str, editor: str) -> None:
         self._folder = folder
         self._editor = EDITORS.get(editor, editor)
@@ -78,7 +81,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters |= _FILTERS | {
-            "document": lambda document, level: _document(document, folder, level),
+            "document": lambda document, level: Markup(html.render(document, folder, level=level)),  # noqa: S704 - it escapes
         }
         self._environment.globals |= _GLOBALS | {
             "place": self.place,
@@ -88,7 +91,7 @@ class Renderer:
         }
 
     def prepare(self) -> None:
-        """Compiles all templates now, so that no first page waits for it."""
+        """Compiles all templates, so that the first page does not wait for that."""
         for template in self._environment.list_templates():
             self._environment.get_template(template)
 
@@ -96,19 +99,19 @@ class Renderer:
         return self._environment.get_template(template).render(**values)
 
     def parts(self, template: str, **values: Any) -> Iterator[str]:
-        """The page piece by piece, for one whose values come one after another."""
+        """The page piece by piece, if its values come one after another."""
         return self._environment.get_template(template).generate(**values)
 
     def place(self, file: str, line: int) -> str:
-        """`path:line`, relative to the current folder where it is below it."""
+        """`path:line`, relative to the current folder if it is below it."""
         return printable(place(file, line, self._folder), 200)
 
     def culprit_place(self, culprit: Culprit | CodeView) -> str:
-        """The same of a line that may be a library's: its path is that below the library folder."""
+        """As `place`; a library's path is relative to the library folder."""
         return self.place(culprit.file if culprit.in_app else library_path(culprit.file), culprit.line)
 
     def editor(self, file: str, line: int) -> str | None:
-        """The address by which an editor opens the line; None for what is no file."""
+        """The address by which an editor opens the line; None: it is not a file."""
         # Two slashes begin the name of another machine's file.
         if not file.startswith("/") or file.startswith("//") or len(file) > 4_000:
             return None
@@ -122,7 +125,7 @@ def name(text: str | None, limit: int = _NAME_MAX) -> str:
 
 
 def url(path: str, /, **parameters: Any) -> str:
-    """An address of ours; parameters that are empty are left out."""
+    """An address of ours, without empty parameters."""
     pairs: list[tuple[str, str]] = []
     for key, value in parameters.items():
         values = value if isinstance(value, (list, tuple)) else [value]
@@ -143,12 +146,8 @@ def here_with(asked: Any, /, **changed: Any) -> str:
     return url("/groups", **kept, **changed)
 
 
-def _document(document: Document, folder: str, level: int) -> Markup:
-    return Markup(html.render(document, folder, level=level))  # noqa: S704 - the printer escapes all text
-
-
 def _advice(text: str) -> Markup:
-    """A sentence with its code, which is between backquotes, as code."""
+    """A sentence whose backquoted parts are code."""
     parts = _micro(printable(text, 2_000)).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
@@ -156,22 +155,20 @@ def _advice(text: str) -> Markup:
 
 
 def _duration(ns: int) -> str:
-    """As a page has it, whose font has the sign for micro; nothing at all is 0 of any unit."""
+    """A duration with the sign for micro, which a page's font has; 0 without a unit."""
     return _micro(format_duration(ns)) if ns else "0"
 
 
 def _micro(text: str) -> str:
-    """Words with the sign for micro in their durations."""
     return re.sub(r"(?<=[0-9]) us\b", " \u00b5s", text)
 
 
 def _source(text: str) -> str:
-    """A piece of source with its spaces."""
     return printable(text.replace("\t", "    "), 2_000)
 
 
 _HATCHED = frozenset(cause.value for cause in list(Cause)[1::2])
-"""Every second cause: neighbours in a stack differ by more than colour, and in all stores alike."""
+"""Every second cause is hatched, so that neighbours in a stack differ by more than colour."""
 
 
 def _series(causes: Iterable[CauseTime]) -> list[dict[str, Any]]:
@@ -206,14 +203,14 @@ def _iso(wall_ns: int) -> str:
 
 
 def _data(value: Any) -> Markup:
-    """JSON for a `script` of a page: nothing in it ends the element."""
+    """JSON for a `script` of a page, which it cannot end."""
     text = json.dumps(value, separators=(",", ":"))  # ASCII only
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 
 
 _FILTERS: dict[str, Any] = {
     "name": name,
-    "kind": kind_words,
+    "kind": lambda kind: kind_named(kind).words,
     "has_cause": has_cause,
     "named": lambda text, limit: name(text, limit) or "(no name)",
     "text": lambda text: printable(text, 2_000),
@@ -256,7 +253,8 @@ _GLOBALS: dict[str, Any] = {
     "target_words": target_words,
     "contributor_words": lambda one: _micro(contributor_words(one)),
     "library_path": library_path,
-    "evidence_of": evidence_of,
+    "is_found_early": lambda issue: kind_of(issue).is_found_early,
+    "evidence_of": lambda issue: kind_of(issue).all_evidence(issue),
     "held_in": held_in,
     "did_words": did_words,
     "reading": lambda command, folders: reading(command, map(Path, folders)),

@@ -22,23 +22,20 @@ _GRACE_S = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What is served."""
-
     stores: Sequence[OneStore]
     tools: Tools
     look: Look
     errors: tuple[type[Exception], ...]
-    """What a store raises."""
+    own: Callable[[], object]
+    """Called before the stores are changed. Raises one of `errors` if they may not be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """How it is served."""
-
     port: int = 0
-    """0: any that is free."""
+    """0: any free port."""
     editor: str = "vscode"
-    """Name of an editor, or an address with `{path}` and `{line}`."""
+    """The name of an editor, or an address with `{path}` and `{line}`."""
     folder: str = ""
     """Paths below it are shown relative to it."""
 
@@ -49,8 +46,8 @@ def guarded(site: Site, *, token: str, port: int, once: str = "") -> App:
 
 
 def serve(parts: Parts, wishes: Wishes, ready: Callable[[str, str], None]) -> None:
-    """Serves until SIGINT or SIGTERM. As soon as it answers, `ready` gets the address, with the token, and
-    one that opens one time only. OSError where the port is taken."""
+    """Serves until SIGINT or SIGTERM. When it answers, `ready` gets the address with the token, and one that
+    opens one time only. OSError: the port is taken."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         # A port that was served a minute ago may be served again; on Linux this takes no other process's.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,7 +60,7 @@ def serve(parts: Parts, wishes: Wishes, ready: Callable[[str, str], None]) -> No
         renderer = Renderer(folder=wishes.folder, editor=wishes.editor)
         renderer.prepare()
         site = Site(
-            watch=Watch(parts.stores, parts.look, parts.errors),
+            watch=Watch(parts.stores, parts.look, parts.errors, parts.own),
             tools=parts.tools,
             renderer=renderer,
             errors=parts.errors,
@@ -86,14 +83,13 @@ def serve(parts: Parts, wishes: Wishes, ready: Callable[[str, str], None]) -> No
 
 
 class _Server(uvicorn.Server):
-    """Says when it answers."""
+    """Calls `started` when it answers."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._say = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's, and then says so."""
         await super().startup(sockets=sockets)
         if self.started:
             self._say()

@@ -1,4 +1,4 @@
-"""What pages read from: one store, or many as one."""
+"""The stores that pages read: one, or many as one."""
 
 from __future__ import annotations
 
@@ -12,83 +12,74 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model import IssueKind
+from loopcanary.model import IssueKind, Session
 from loopcanary.model.search import GroupSums, IssueGroup, IssueQuery, Remark, Totals
 from loopcanary.protocols.stores import IssueStore
+
+
+def session_named(source: IssueStore, session_id: str) -> Session | None:
+    """The session of this id; None: there is none. A query also finds those whose ids begin so."""
+    found = source.sessions(IssueQuery(session=session_id), 2)
+    return next((session for session in found if session.id == session_id), None)
 
 
 class AsideLike(Protocol):
     """A damaged database that was set aside."""
 
     @property
-    def name(self) -> str:
-        """Of its file."""
+    def name(self) -> str: ...
 
     @property
-    def bytes(self) -> int:
-        """Its size."""
+    def bytes(self) -> int: ...
 
     @property
-    def wall_ns(self) -> int:
-        """When it was set aside."""
+    def wall_ns(self) -> int: ...
 
 
 class OneReader(IssueStore, Protocol):
-    """What one folder answers."""
-
     def state(self) -> Hashable:
-        """Another one whenever an answer may have changed; cheap to ask for."""
+        """Differs whenever an answer may have changed; cheap to ask for."""
 
 
 class Upkeep(Protocol):
-    """What pages want of a store beside answers."""
-
     def delete(self, query: IssueQuery) -> int:
-        """Deletes the issues that the query finds, for good; their number."""
+        """Deletes the issues that the query finds, for good; returns their number."""
 
     def set_aside(self) -> Sequence[AsideLike]:
         """Damaged databases that were set aside, newest first. Raises nothing."""
 
 
 class OneStore(Protocol):
-    """A store that is one folder."""
-
     @property
-    def folder(self) -> Path:
-        """Where it is."""
+    def folder(self) -> Path: ...
 
     @property
     def notices(self) -> list[str]:
-        """Lines for people about what was out of the ordinary; the reader takes them out."""
+        """Lines about what was out of the ordinary; the reader takes them out."""
 
     @property
-    def reader(self) -> OneReader:
-        """Its answers."""
+    def reader(self) -> OneReader: ...
 
     @property
-    def maintenance(self) -> Upkeep:
-        """Deletes."""
+    def maintenance(self) -> Upkeep: ...
 
     def remark(self, fingerprint: str, remark: Remark) -> None:
-        """Puts this in the place of what was said of the bug before."""
+        """Replaces the bug's remark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """What becomes of a store that cannot be read where there are others."""
+    """Leaves out stores that cannot be read, where there are others."""
 
     errors: tuple[type[Exception], ...]
-    """What a store may raise."""
     tell: Callable[[int, Exception], object]
-    """Which store it was, by its index, and what it raised. Any thread."""
+    """Gets the store's index, and its error. Any thread."""
 
 
 def as_one(stores: Sequence[IssueStore], failures: Failures | None = None) -> IssueStore:
-    """The only store, or all of them together: a bug with the same fingerprint in two of them is one bug.
+    """The only store, or all of them together: one fingerprint is one bug.
 
-    Args:
-        stores: At least one.
-        failures: For stores that fail: the others' answers are given. None: what one raises is raised.
+    With `failures` the others answer for a store that fails; else its error is raised.
     """
     if len(stores) == 1:
         return stores[0]
@@ -98,7 +89,7 @@ def as_one(stores: Sequence[IssueStore], failures: Failures | None = None) -> Is
 def change_each(
     stores: Sequence[OneStore], change: Callable[[OneStore], object], errors: tuple[type[Exception], ...]
 ) -> None:
-    """Changes all of them that can be written; then raises what another one raised."""
+    """Changes all stores that can be written; then raises the first error of another one."""
     raised: list[Exception] = []
     for store in stores:
         try:
@@ -115,7 +106,6 @@ class _ManyStores:
         self._failures = failures
 
     def __getattr__(self, name: str) -> Any:
-        """The question `name` to each store, with the answers put together."""
         if name not in _MERGES:
             raise AttributeError(name)
         return partial(self._merged, name)
@@ -128,9 +118,8 @@ class _ManyStores:
     def groups(
         self, query: IssueQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
     ) -> Sequence[IssueGroup]:
-        """Groups by total time over all of them."""
         if limit and fingerprints is None:
-            # In full only those that are wanted: each takes several questions and an issue to be read.
+            # Reads only the wanted groups in full: each takes several questions and an issue.
             fingerprints = [one.fingerprint for one in self.group_sums(query)[:limit]]
         found: dict[str, list[IssueGroup]] = defaultdict(list)
         for group in chain.from_iterable(self._each("groups", query, 0, fingerprints)):
@@ -161,7 +150,7 @@ class _ManyStores:
         return _MERGES[name](self._each(name, *asked, **named), limit)
 
     def _each(self, name: str, *args: Any, **named: Any) -> list[Any]:
-        """What each store answers. Those that fail are left out; where all do, what the first one raised."""
+        """The answers of the stores that do not fail; if all fail, raises the first error."""
         found: list[Any] = []
         raised: list[Exception] = []
         for index, store in enumerate(self._stores):
@@ -175,8 +164,7 @@ class _ManyStores:
         return found
 
 
-def _all(parts: Iterable[Iterable[Any]], limit: int) -> list[Any]:
-    del limit
+def _all(parts: Iterable[Iterable[Any]], _limit: int) -> list[Any]:
     return list(chain.from_iterable(parts))
 
 
@@ -188,15 +176,13 @@ def _newest(when: str) -> Callable[[Iterable[Any], int], list[Any]]:
     return merged
 
 
-def _in_order(parts: Iterable[Iterator[Any]], limit: int) -> Iterator[Any]:
-    """As `each` gives them; what is in several stores is taken from the first."""
-    del limit
+def _in_order(parts: Iterable[Iterator[Any]], _limit: int) -> Iterator[Any]:
+    """In the order of `each`; an issue of several stores comes from the first."""
     found = merge(*parts, key=lambda one: (one.session, one.thread, one.loop, one.began_wall_ns, one.id))
     return (next(same) for _, same in groupby(found, key=lambda one: one.id))
 
 
-def _first(parts: Iterable[Any], limit: int) -> Any:
-    del limit
+def _first(parts: Iterable[Any], _limit: int) -> Any:
     return next((one for one in parts if one is not None), None)
 
 
@@ -204,9 +190,8 @@ def _names(parts: Iterable[Iterable[str]], limit: int) -> list[str]:
     return sorted(set(_all(parts, limit)))
 
 
-def _first_said(parts: Sequence[dict[str, Remark]], limit: int) -> dict[str, Remark]:
-    """Of a bug, what the first store that says something says."""
-    del limit
+def _first_said(parts: Sequence[dict[str, Remark]], _limit: int) -> dict[str, Remark]:
+    """Each bug's remark from the first store that has one."""
     return {name: remark for remarks in reversed(parts) for name, remark in remarks.items()}
 
 
@@ -237,11 +222,10 @@ _MERGES: dict[str, Callable[[Any, int], Any]] = {
     "session_marks": _newest("started_wall_ns"),
     "remarks": _first_said,
 }
-"""How answers of several stores become one."""
+"""Joins the answers of several stores."""
 
 
 def summed(groups: Sequence[GroupSums]) -> Totals:
-    """The sums of all these groups, no two of which are the same."""
     return Totals(
         issues=sum(group.issues for group in groups),
         groups=len(groups),

@@ -1,4 +1,4 @@
-"""What pages ask of other parts; assembly brings it."""
+"""The functions of other parts that pages need; assembly brings them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model import Issue, LoopHealth, Session, Stall, TracerStatus
-from loopcanary.model.figures.tracers import TracerStep
-from loopcanary.report.figures.loops import Delays
+from loopcanary.model import Issue, LoopHealth, Stall
+from loopcanary.report.figures.gains import Delays
 
 
 class SourceText(Protocol):
@@ -16,11 +15,11 @@ class SourceText(Protocol):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Without line ends."""
+        """The lines without their ends."""
 
     @property
     def modified_wall_ns(self) -> int | None:
-        """When it was last written; None: never since it was compiled."""
+        """When the file was last written; None: never since it was compiled."""
 
 
 Row = tuple[str, str, str]
@@ -31,18 +30,14 @@ class Tools:
     """Functions that raise nothing."""
 
     read_source: Callable[[str], SourceText | None]
-    """The text of a file, by the name its code objects have."""
+    """The text of a file, by its name in code objects."""
     why_grouped: Callable[[Issue, Sequence[Stall]], tuple[str, ...]]
-    """What an issue's fingerprint is made of, each part as `name=value`; the stalls are those in it."""
+    """The parts of an issue's fingerprint, each as `name=value`, from the issue and the stalls in it."""
     delays: Delays
-    """From loops to the p99 delay that they would have had without some stalls."""
+    """From loops to the p99 delay that they would have without some stalls."""
     longer: Callable[[LoopHealth, Sequence[int]], Sequence[float]]
-    """Of events that arrive at a loop at random moments, the share that waits longer than each of these times
-    (ns); nothing where that is not known."""
-    tracers: Callable[[Session], Sequence[TracerStatus] | None]
-    """Those of the process, if it runs here; None: it does not, or cannot be read."""
-    switch: Callable[[Session, TracerStep, str], str | None]
-    """Starts or stops the tracer of this name in the process; why it did not."""
+    """The shares of events at random moments that wait longer than each of these times (ns); empty: unknown.
+    """
     doctor: Callable[[], Iterable[Row]]
-    """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here; some take
-    seconds."""
+    """(name, `ok` | `off` | `problem`, detail) of everything that may not work here; some rows take seconds.
+    """

@@ -1,4 +1,4 @@
-"""Which bugs a JSON report names: what baselines are made of."""
+"""The bugs that a JSON report names: a baseline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 
 def bugs_named(report: bytes | str) -> dict[str, str]:
-    """Titles by fingerprint, of all kinds of issues. ValueError: this is no report."""
+    """Titles by fingerprint, of all kinds of issues. ValueError: it is not a report."""
     try:
         document = json.loads(report)
         groups = [*document["groups"], *document["issue_groups"]]

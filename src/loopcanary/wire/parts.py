@@ -10,25 +10,24 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import Spelling, spelling_of
 
 _UNITS: Final = (("_wall_ns", "_at"), ("_ns", "_ms"), ("_mhz", "_hz"))
-"""Endings of fields and what JSON has in their place, the longest first."""
+"""Endings of fields and their spelling in JSON, the longest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WirePart:
-    """One field; or a constant of the class, or a property, which are written and not read."""
+    """A field; or a constant of the class or a property, which are written only."""
 
     attribute: str
     name: str
-    """In JSON."""
+    """The name in JSON."""
     hint: Any
-    """Its type."""
     spelling: Spelling
     field: dataclasses.Field[Any] | None
     """None: it is not read."""
 
     @property
     def unit(self) -> str:
-        """`_wall_ns`, `_ns` or `_mhz`; empty: none that JSON writes in another way."""
+        """`_wall_ns`, `_ns` or `_mhz`; empty: JSON has the value as it is."""
         return unit_of(self.attribute)
 
 
@@ -51,7 +50,7 @@ def _part(attribute: str, hint: Any, field: dataclasses.Field[Any] | None) -> Wi
 
 
 def _written(kind: type) -> Iterator[tuple[str, str, Any]]:
-    """Each property that is written: its name, the attribute it follows, its type."""
+    """The written properties: name, the attribute before it, type."""
     marked = {
         name: member.fget
         for owner in reversed(kind.__mro__)
@@ -63,7 +62,7 @@ def _written(kind: type) -> Iterator[tuple[str, str, Any]]:
 
 
 def unit_of(attribute: str) -> str:
-    """The ending of an attribute's name that JSON has in another unit; empty: none."""
+    """The ending that says a unit which JSON has in another one; empty: there is none."""
     return next((ending for ending, _ in _UNITS if attribute.endswith(ending)), "")
 
 

@@ -1,4 +1,4 @@
-"""Forms that are more than the fields of their class: what is shared or checked across values."""
+"""Forms that share values, or check them against each other."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from loopcanary.model import Activity, EarlierWork, ShortWork, Span, Stall, Timeline
-from loopcanary.wire.form import SPECIAL, Form, form_of, nested
-from loopcanary.wire.misfit import Misfit
-from loopcanary.wire.values import MILLISECONDS, WHOLE, Codec, many_of, read_at
+from loopcanary.wire.form import Form, form_of, nested
+from loopcanary.wire.values import MILLISECONDS, WHOLE, Codec, Misfit, many_of, read_at
 
 
 class _TimelineForm(Form[Timeline]):
-    """Spans that share an activity have its number: each activity is written once."""
+    """Writes each activity once; spans have its number."""
 
     def write(self, value: Timeline) -> dict[str, Any]:
         # By identity: spans share theirs, and to hash one is to hash a stack.
@@ -41,7 +40,7 @@ def _span(document: Any, activities: tuple[Activity, ...]) -> Span:
 
 
 class _EarlierForm(Form[EarlierWork]):
-    """The short work in between is among the fields of the long work, by names of its own."""
+    """Writes the short work in between among the fields of the long work."""
 
     def write(self, value: EarlierWork) -> dict[str, Any]:
         short = {} if value.short is None else form_of(ShortWork).write(value.short)
@@ -82,4 +81,4 @@ def _with_known_stack(span: Span, count: int) -> Span:
     return span if is_known else replace(span, stack=None)
 
 
-SPECIAL |= {Timeline: _TimelineForm, EarlierWork: _EarlierForm, Stall: _StallForm}
+FORMS: dict[type, type[Form[Any]]] = {Timeline: _TimelineForm, EarlierWork: _EarlierForm, Stall: _StallForm}

@@ -1,26 +1,96 @@
-"""How a value of one type is written and read: numbers with units, texts, enums, lists, objects."""
+"""How a value of one type is written and read: numbers with units, texts, times, enums, lists, objects."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_origin
 
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.wire.misfit import MISSING, Misfit, wanted
 from loopcanary.wire.parts import WirePart, unit_of, wire_name
-from loopcanary.wire.times import time_from_text, time_to_text
+
+
+class WireError(ValueError):
+    """A document breaks the contract; the message names the field."""
+
+
+class Misfit(Exception):  # noqa: N818 - it never leaves this package; WireError does
+    """A value that its field cannot hold. Each level that it passes adds its step to the path."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self._problem = problem
+        self._steps: list[str] = []
+
+    def below(self, step: str) -> Misfit:
+        """Adds the step of the next level out: `.name` or `[index]`."""
+        self._steps.append(step)
+        return self
+
+    def words(self, root: str) -> str:
+        """`stall.stacks[0].weight_ms: a number is wanted, not str`."""
+        return f"{root}{''.join(reversed(self._steps))}: {self._problem}"
+
+
+class nothing:  # noqa: N801 - its name is read by people: "text is wanted, not nothing"
+    """The type of MISSING."""
+
+
+MISSING = nothing()
+"""The value of a field that a document does not have."""
+
+
+def wanted(what: str, value: object) -> Misfit:
+    """`text is wanted, not int`."""
+    return Misfit(f"{what} is wanted, not {type(value).__name__}")
+
+
+class UnknownKindError(WireError):
+    """An issue of a kind that nothing here can read."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"issue.kind: {kind!r} cannot be read: {reason}")
+        self.reason = reason
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_S = 1_000_000_000
+_EARLIEST_WALL_NS = -62_135_596_800 * _S
+_LATEST_WALL_NS = 253_402_300_799 * _S + _S - 1
+_RFC3339 = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+
+
+def time_to_text(wall_ns: int) -> str:
+    """RFC 3339 in UTC with nanoseconds; the years 1 to 9999 are the bounds."""
+    seconds, ns = divmod(min(max(wall_ns, _EARLIEST_WALL_NS), _LATEST_WALL_NS), _S)
+    # isoformat pads the year to four digits, which strftime does not do everywhere.
+    moment = _EPOCH + timedelta(seconds=seconds)
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}.{ns:09}Z"
+
+
+def time_from_text(text: str) -> int:
+    """Nanoseconds since 1970 of an RFC 3339 time with any offset. ValueError: it is not such a time."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no RFC 3339 time, such as 2026-01-31T12:00:00Z")
+    offset = "+00:00" if match[4] in "Zz" else match[4]
+    moment = datetime.fromisoformat(f"{match[1]}T{match[2]}{offset}")
+    return (moment - _EPOCH) // timedelta(seconds=1) * _S + int((match[3] or "").ljust(9, "0"))
+
 
 _MS = 1_000_000
 _MHZ = 1_000
 
 
 class Codec(NamedTuple):
-    """The two directions of one type."""
-
     read: Callable[[Any], Any]
     """Raises Misfit."""
     write: Callable[[Any], Any] | None = None
@@ -48,7 +118,7 @@ def _typed(hint: Any, unit: str, nested: Callable[[type], Codec]) -> Codec:
     if origin is tuple:
         return _TEXTS if arguments[0] is str else many_of(_typed(arguments[0], unit, nested))
     if origin is dict:
-        return _COUNTS
+        return _NAMED[arguments[1]]
     if unit:
         return _UNITS[unit]
     if hint in _SCALARS:
@@ -186,25 +256,25 @@ def _object(value: Any) -> dict[Any, Any]:
     return value
 
 
-def _read_counts(value: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for key, count in _object(value).items():
+def _read_named(value: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, one in _object(value).items():
         try:
-            found[str(key)] = _whole(count)
+            found[str(key)] = read(one)
         except Misfit as misfit:
             raise misfit.below(f".{key}") from None
     return found
 
 
 _TEXTS = Codec(_read_texts, list)
-_COUNTS = Codec(_read_counts, dict)
+_NAMED = {kind: Codec(partial(_read_named, read=read), dict) for kind, read in ((int, _whole), (str, _text))}
 
 
 def _keyed(keys: tuple[str, ...]) -> Codec:
-    """A tuple of whole numbers as an object; what a document does not have is 0."""
+    """A tuple of whole numbers as an object; missing ones are 0."""
 
     def read(value: Any) -> tuple[int, ...]:
-        counts = _read_counts(value)
+        counts = _read_named(value, _whole)
         return tuple(counts.get(key, 0) for key in keys)
 
     return Codec(read, lambda counts: dict(zip(keys, counts, strict=True)))
@@ -228,7 +298,7 @@ def _row(names: tuple[str, ...]) -> Codec:
 
 
 def read_at(codec: Codec, document: dict[Any, Any], name: str, absent: Any = MISSING) -> Any:
-    """The value of one field; `absent`: what is read where there is none. Raises Misfit."""
+    """The value of one field, or `absent`. Raises Misfit."""
     try:
         return codec.read(document.get(name, absent))
     except Misfit as misfit:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopcanary.model.search import IssueGroup
 from loopcanary.model.stall import Cause, Severity
 
 if TYPE_CHECKING:
+    from loopcanary.model import Issue
     from loopcanary.model.stack_frame import StackFrame
     from loopcanary.model.stall import Stall
 
@@ -45,6 +47,14 @@ def cause_words(cause: Cause, stall: Stall | None = None) -> str:
     """The cause as half a sentence: `waiting for a lock`. `stall`: one whose stacks may say more of it."""
     more = _woken_words(stall) if stall is not None and cause is stall.cause is Cause.LOCK else None
     return more or _CAUSE_WORDS[cause]
+
+
+def has_cause(one: Issue | IssueGroup) -> bool:
+    """Whether a cause is to be said: of a stall always; of another issue where it has one, and lasted."""
+    if one.kind.value == "stall":
+        return True
+    lasted_ns = one.max_ns if isinstance(one, IssueGroup) else one.duration_ns
+    return one.cause.value != "unknown" and lasted_ns > 0
 
 
 def _woken_words(stall: Stall) -> str | None:

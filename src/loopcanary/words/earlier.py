@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.earlier import EarlierWork, ShortWork, WorkKind
-from loopcanary.model.timeline import Timeline
+from loopcanary.model.timeline import EarlierWork, ShortWork, Timeline, WorkKind
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of, printable
 

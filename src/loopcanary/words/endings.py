@@ -1,25 +1,14 @@
-"""What a hang is, and what ended a process in it, in words. One line, printable."""
+"""What ended a process in a hang, in words. One line, printable."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loopcanary.model.session import KilledBy
-from loopcanary.model.waiting import StateWord
 from loopcanary.words.text import printable
 
+BY_EXIT = "os._exit: the program ended itself"
 _NAME_MAX = 100
-_WORDS = {
-    StateWord.STOPPED: "the thread was stopped, or the machine was frozen",
-    StateWord.STARVED: "the thread was ready, and got no CPU",
-    StateWord.DEADLOCKED: "no thread can release what it waits for",
-    StateWord.PEER_DEAD: "the peer does not answer",
-    StateWord.HUNG: "the thread is in one line, and does not get on",
-    StateWord.SLOW: "the thread gets on, and takes long",
-}
-
-
-def state_word_words(word: StateWord) -> str:
-    """`deadlocked: the thread waits for a lock that it holds itself`."""
-    return f"{word.value}: {_WORDS[word]}"
 
 
 def killed_by_words(killed: KilledBy | None) -> str:
@@ -31,6 +20,12 @@ def killed_by_words(killed: KilledBy | None) -> str:
     if killed.pid is not None:
         who += f" from {_sender(killed.pid, killed.uid, killed.command)}"
     return printable("; ".join(filter(None, (who, killed.reason))), 3 * _NAME_MAX)
+
+
+def with_reason(killed: KilledBy | None, reason: str) -> KilledBy:
+    """With this reason before the one that it may have."""
+    seen = killed or KilledBy()
+    return replace(seen, reason="; ".join(filter(None, (reason, seen.reason))))
 
 
 def _sender(pid: int, uid: int | None, command: str | None) -> str:

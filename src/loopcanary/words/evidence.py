@@ -45,6 +45,7 @@ EVIDENCE: Mapping[str, str] = {
     # cpu, native-cpu
     "moving": "{some} found the stack moving from one to the next.",
     "on-cpu": "{some} were on a CPU, at {places:#place} of the code.",
+    "ready": "{some} were on a CPU or waited for one, at {places:#place} of the code.",
     "stacks": "{count} of {whole:#stack}",
     "unread": "{some} were moving as they were read, and are not known.",
     "ran": "The thread ran for {ran:ns} of {whole:ns}.",
@@ -57,6 +58,7 @@ EVIDENCE: Mapping[str, str] = {
     # gil, lock
     "gil-waited": "{some} waited for the GIL.",
     "gil-waited-for": "That is {waited:ns} of {whole:ns}.",
+    "gil-asked": "{count} more found it ready at the same place, hardly running, while another held the GIL.",
     "gil-holder-unread": "The thread that held it could not be read.",
     "held-by-us": "{some} waited for {what}, which loopcanary's own thread held: it judges and stores what was seen.",
     "held-by": "It was held by {thread}{place: }, {share:%} of the time.",
@@ -109,6 +111,7 @@ EVIDENCE: Mapping[str, str] = {
     "importing": "{some} were importing modules.",
     "module-code": "Most of them ran the module code of {module}.",
     "module-code-for": "Most of them ran the module code of {module}, imported on the way to {wanted}.",
+    "first-use": "The import was lazy: the first use of `{name}` ({place}) resolved `{statement}` ({bound_at}).",
     "module-lock": "{some} waited for {lock} that another thread imports.",
     "lock-of-module": "the {lock}, a module",
     "some-module": "the lock of a module",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.model.figures.frames import LEVELS
+from loopcanary.model.figures import LEVELS
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
@@ -67,7 +67,7 @@ def worst_words(figures: InputFigures) -> str:
 
 
 def waited_share(figures: InputFigures) -> float:
-    """Of their time, what they waited for the loop, 0 to 1."""
+    """Share of the events' time in which they waited for the loop, 0 to 1."""
     return figures.queued_ns / figures.lag_ns if figures.lag_ns else 0.0
 
 
@@ -86,10 +86,10 @@ def thread_words(thread: str, loop: str) -> str:
 
 
 def requests_of(session: Session) -> list[InputFigures]:
-    """Of servers' requests, by thread."""
+    """The figures of servers' requests, by thread."""
     return [one for one in session.traces.input if one.is_sampled and one.events]
 
 
 def input_of(session: Session) -> list[InputFigures]:
-    """Of windows' and games' input, by thread."""
+    """The figures of input to windows and games, by thread."""
     return [one for one in session.traces.input if not one.is_sampled and one.events]

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 _UNREPORTED = {
     "stalls_undiagnosed": "since loopcanary failed to judge them",
     "stalls_suppressed_debugger": "while a debugger was attached",
-    "stalls_suppressed_expected": "within a time of their own"
-    " (`expect`, `watch`, `request_threshold`, `task_threshold`)",
+    "stalls_suppressed_expected": "within a time of their own (`expect`, `watch`, `job_threshold`)",
     "stalls_suppressed_storm": "over the limit of stalls a minute",
     "stalls_dropped_only_concern": "without code of concern",
     "stalls_dropped_ignore": "ignored by the configuration",
@@ -61,8 +60,5 @@ def lost_words(counts: Mapping[str, int]) -> Iterator[str]:
     for name, why in _LOST.items():
         if counts.get(name):
             yield f"what {count_of(counts[name], 'thread')} waited in was not to be read: {why}"
-    for what in ("order", "circle"):
-        if lost := counts.get(f"tracer_orders_{what}s_lost"):
-            yield f"there was no room for {count_of(lost, what)} of locks: some may be missing"
     if counts.get("failures_store"):
         yield f"the store failed {count_of(counts['failures_store'], 'time')}: stalls may be missing"

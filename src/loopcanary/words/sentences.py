@@ -12,6 +12,7 @@ from typing import Any, Self
 from loopcanary.model.units import format_duration
 from loopcanary.words.android import ANDROID
 from loopcanary.words.evidence import EVIDENCE
+from loopcanary.words.libraries import text_of
 from loopcanary.words.remedies import AROUND, REMEDIES, Remedy
 from loopcanary.words.text import count_of
 from loopcanary.words.titles import TITLES
@@ -23,6 +24,8 @@ TEMPLATES: Mapping[str, str] = {
     **AROUND,
     **{f"try:{remedy.id}": remedy.text for remedy in REMEDIES},
 }
+"""All but the remedies of libraries, whose files are read when one is wanted."""
+_TRY = "try:"
 _SPOKEN_FIELDS = ("title", "evidence", "advice")
 _SAID = "said"
 _BEFORE = (" ", ",", ";")
@@ -41,7 +44,7 @@ class Sentence(str):
 
     def __new__(cls, code: str, values: dict[str, Any]) -> Self:
         """The words for a code. Raises KeyError: there is no such code."""
-        self = super().__new__(cls, _filled(TEMPLATES[code], values))
+        self = super().__new__(cls, _filled(_template(code), values))
         self.code, self.values = code, values
         return self
 
@@ -56,8 +59,12 @@ def say(code: str, /, **values: object) -> Sentence:
 
 def advice(remedy: Remedy, values: dict[str, Any]) -> str:
     """The sentence of a remedy; of a third party's, which the next reader may not have, as text alone."""
-    code = f"try:{remedy.id}"
-    return Sentence(code, values) if TEMPLATES.get(code) is remedy.text else _filled(remedy.text, values)
+    code = f"{_TRY}{remedy.id}"
+    try:
+        is_ours = _template(code) == remedy.text
+    except KeyError:
+        is_ours = False
+    return Sentence(code, values) if is_ours else _filled(remedy.text, values)
 
 
 def coded(document: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +118,14 @@ def _value(stored: Any, depth: int = 0) -> Any:
         case list() if depth < _DEPTH_MAX:
             return [_value(one, depth + 1) for one in stored]
     return stored
+
+
+def _template(code: str) -> str:
+    """The words for a code. Raises KeyError: there is no such code."""
+    found = TEMPLATES.get(code) or (text_of(code[len(_TRY) :]) if code.startswith(_TRY) else None)
+    if found is None:
+        raise KeyError(code)
+    return found
 
 
 def _filled(template: str, values: dict[str, Any]) -> str:

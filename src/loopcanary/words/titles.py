@@ -30,6 +30,7 @@ TITLES: Mapping[str, str] = {
     "crashed": "crashed: {signal}{call: in }{place:, }",
     "stack-over": "crashed: stack overflow ({signal}){call: in }{place:, }",
     "gc-automatic": "automatic garbage collection",
+    "lazy-import": "lazy import of {name}",
     "polling": "polling by {call}",
     "freeing": "freeing objects",
     "stolen": "the hypervisor gave the CPU to other machines",

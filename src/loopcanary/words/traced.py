@@ -1,19 +1,18 @@
-"""Starts and slow methods in words."""
+"""Phases of starts and traced calls in words, as several parts say them."""
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from loopcanary.model.issues.startup import CodeOrigin, PhaseKind
-from loopcanary.model.units import format_duration, format_size
+from loopcanary.model.issues.startup import PhaseKind
+from loopcanary.model.units import format_duration
 from loopcanary.words.android import LOOPER
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from loopcanary.model.calls import TracedCalls, TracedWork
     from loopcanary.model.issues.slow_method import SlowMethod
-    from loopcanary.model.issues.startup import Milestone, Phase, Startup
+    from loopcanary.model.issues.startup import Phase
     from loopcanary.model.stack_frame import StackFrame
     from loopcanary.model.stall import Stall
 
@@ -40,64 +39,6 @@ def phase_words(phase: Phase) -> str:
     if phase.kind is PhaseKind.IMPORT:
         return f"import {name}".rstrip()
     return name or _KINDS[phase.kind]
-
-
-_REACHED = {
-    PhaseKind.INTERPRETER: "first line of Python",
-    PhaseKind.SITE: "main module",
-    PhaseKind.READY: "application ready",
-    PhaseKind.TURN: "first turn",
-    PhaseKind.IDLE: "loop first waited",
-    PhaseKind.LISTENING: "port listening",
-    PhaseKind.ANSWER: "first request answered",
-    PhaseKind.FRAME: "first frame shown",
-    PhaseKind.MAIN: "main module's end",
-}
-
-
-def reached_words(milestone: Milestone) -> str:
-    """`port listening after 1.20 s`."""
-    name = _REACHED.get(milestone.kind, milestone.kind.value)
-    return f"{name} after {format_duration(milestone.offset_ns)}"
-
-
-def loaded_words(phase: Phase) -> str:
-    """`compiled, 34.0 kB read, 3 major faults`; empty: there is nothing out of the ordinary."""
-    found = [phase.origin.value] if phase.origin is CodeOrigin.COMPILED else []
-    found += [count_of(phase.major_faults, "major fault")] if phase.major_faults else []
-    found += ["not over"] if phase.open else []
-    return ", ".join(found)
-
-
-def imports_words(start: Startup) -> str | None:
-    """`213 modules, 40 of them compiled; 5.4 MB read`; None: none was seen."""
-    if not start.imports:
-        return None
-    compiled = f", {start.compiled:,} of them compiled" if start.compiled else ""
-    faults = f"; {count_of(start.major_faults, 'major fault')}" if start.major_faults else ""
-    return f"{count_of(start.imports, 'module')}{compiled}; {format_size(start.bytes_read)} read{faults}"
-
-
-def start_words(start: Startup) -> str:
-    """`cold start took 12.4 s`."""
-    kind = "start" if start.start.value == "unknown" else f"{start.start.value} start"
-    if start.cut:
-        return f"{kind} was cut off after {format_duration(start.duration_ns)}"
-    return f"{kind} took {format_duration(start.duration_ns)}"
-
-
-def run_words(start: Startup) -> str:
-    """`warm start 150 ms: 40.1 ms in loopcanary, 61.2 ms in imports (the longest asyncio, 24.0 ms)`, as it is
-    said of a run."""
-    imports = [phase for phase in start.phases if phase.kind is PhaseKind.IMPORT]
-    parts = [f"{format_duration(start.own_ns)} in loopcanary"] if start.own_ns else []
-    if imports:
-        top = max(imports, key=attrgetter("duration_ns"))
-        longest = f"the longest {printable(top.name, _NAME_MAX)}, {format_duration(top.duration_ns)}"
-        spent_ns = sum(phase.self_ns for phase in imports)
-        parts.append(f"{format_duration(spent_ns)} in imports ({longest})")
-    words = start_words(start).replace(" took ", " ", 1)
-    return f"{words}: {', '.join(parts)}" if parts else words
 
 
 def left_out_words(calls: TracedCalls | SlowMethod, shown: int) -> str:
@@ -164,14 +105,3 @@ def _function(frame: StackFrame) -> tuple[str, str]:
 def _shares(times: dict[tuple[str, str], int]) -> dict[tuple[str, str], float]:
     whole = sum(times.values())
     return {one: time / whole for one, time in times.items()} if whole > 0 else {}
-
-
-def method_words(slow: SlowMethod) -> str:
-    """`load_orders took 1.20 s (orders.py:12)`."""
-    took, row = format_duration(slow.duration_ns), slow.key_row
-    if row is None:
-        return f"a piece of work took {took}"
-    frame = row.frame
-    place = f"{frame.file.rpartition('/')[2]}:{frame.line}"
-    part = "" if row.total_ns == slow.duration_ns else f"{format_duration(row.total_ns)} of "
-    return printable(f"{frame.qualname} took {part}{took} ({place})", _NAME_MAX)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import loopcanary
 
-loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
+loopcanary.install(store=sys.argv[1], console="off", engine="native")
 
 import gi  # noqa: E402 - watched from its import on
 

@@ -1,5 +1,5 @@
-/* Preloaded: the main thread, when it asks what time it had on the CPU, is held until it is let go. loopcanary asks when a
- * handler that took long ends. */
+/* Preloaded: the main thread, when it asks what time it had on the CPU, is held until it is let go.
+ * loopcanary asks when a handler that took long ends. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/syscall.h>

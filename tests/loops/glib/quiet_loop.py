@@ -9,7 +9,7 @@ import time
 
 import loopcanary
 
-canary = loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
+canary = loopcanary.install(store=sys.argv[1], console="off", engine="native")
 
 from gi.repository import GLib  # noqa: E402 - watched from its import on
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from unittest.mock import MagicMock
 
-from loopcanary.probes.glib.windows import GtkWindows
+from loopcanary.probes.glib import GtkWindows
 
 
 class Told:

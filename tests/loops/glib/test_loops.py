@@ -1,4 +1,4 @@
-"""Main loops of GLib's: every block is seen once, at its line, with its cause, length and source."""
+"""Main loops of GLib's: patches, handlers of signals, loops that run already. (Blocks: ../test_blocks.py.)"""
 
 from __future__ import annotations
 
@@ -6,65 +6,12 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.loops.blocked import (
-    SHARED,
-    BlockedRun,
-    assert_length,
-    assert_shared,
-    is_explained,
-    own_line,
-)
 from tests.loops.slept import by_sleep
-from tests.program.watching import PROGRAMS, Marks, Watched, admitted
+from tests.program.watching import PROGRAMS, Watched
 
 pytestmark = pytest.mark.native
-
-PROGRAM = Path(__file__).parent / "loop_blocks.py"
-OWN_MARKS = Marks(PROGRAM.read_text())
-OWN = {
-    # kind: (the mark, the culprit's function, how the source is called)
-    "idle": ("when_idle", "when_idle", "idle: idle.<locals>.when_idle"),
-    "signal": ("on_poked", "on_poked", "timeout: Thing.emit"),
-    "signal_of_a_watch": ("on_poked_by_a_watch", "on_poked", "poked: signal_of_a_watch.<locals>.on_poked"),
-    "io_watch": ("readable", "readable", None),
-    "in_an_inner_loop": ("inside", "inside", "timeout: in_an_inner_loop.<locals>.inside"),
-    "after_an_inner_loop": ("opens", "opens", "timeout: after_an_inner_loop.<locals>.opens"),
-    "context_of_its_own": ("context_of_its_own", "inside", None),
-}
-
-
-@pytest.fixture(scope="module")
-def run(interpreter: Any, tmp_path_factory: pytest.TempPathFactory) -> BlockedRun:
-    folder = tmp_path_factory.mktemp("loop")
-    store, truth_file = folder / "store", folder / "truth.json"
-    interpreter.run(PROGRAM, PROGRAMS, store, truth_file, folder, *SHARED, *OWN)
-    return BlockedRun(truth_file, Watched(store=store, engine="native").report())
-
-
-@pytest.mark.parametrize("kind", SHARED)
-def test_a_timeout_that_blocks(run, kind):
-    stall = assert_shared(run, kind)
-    assert stall["loop"] == "glib"
-    assert stall["callback"]["name"] == "timeout: Drive.by_timer.<locals>.call"
-
-
-@pytest.mark.parametrize("kind", OWN)
-def test_a_source_that_blocks(run, kind):
-    mark, function, name = OWN[kind]
-    stall = assert_length(run, kind)
-    assert stall["loop"] == "glib"
-    line = own_line(OWN_MARKS, kind, mark)
-    assert (stall["culprit"]["function"], stall["culprit"]["line"]) == (function, line)
-    assert stall["cause"] in admitted(stall, ("sleep",)), stall["evidence"]
-    assert stall["callback"]["name"] == name
-
-
-def test_nothing_else_is_reported_but_what_the_host_did(run):
-    assert [stall for stall in run.others() if not is_explained(stall)] == []
-
 
 COMING_AND_GOING = """
 import json
@@ -85,7 +32,7 @@ def turn(ticks):
 
 counts = []
 for _ in range(2):
-    canary = loopcanary.install(store=STORE, quiet=True, engine="native", threshold="1h")
+    canary = loopcanary.install(store=STORE, console="off", engine="native", threshold="1h")
     turn([])
     (loop,) = canary.loops()
     counts.append((loop.kind, loop.callbacks))
@@ -100,6 +47,35 @@ def test_what_is_installed_and_taken_back_leaves_nothing(tell, tmp_path):
     counts, as_before = tell(f"STORE = {str(tmp_path / 'store')!r}\n{COMING_AND_GOING}")
     assert counts == [["glib", 5]] * 2
     assert as_before
+
+
+POLLS = """
+import json, sys, time
+import loopcanary
+from gi.repository import GLib
+canary = loopcanary.install(store=STORE, console="off", engine="native", threshold="1h")
+def busy_in(work):
+    before = sum(loop.busy_ns for loop in canary.loops())
+    work()
+    return (sum(loop.busy_ns for loop in canary.loops()) - before) // 1_000_000
+def program(context, pumps):
+    source = GLib.timeout_source_new(50)
+    source.set_callback(lambda *_: True)
+    source.attach(context)
+    for _ in range(pumps):
+        context.iteration(True)
+    time.sleep(0.3)
+    source.destroy()
+default, own = GLib.MainContext.default(), GLib.MainContext.new()
+print(json.dumps([busy_in(lambda: program(*what)) for what in ((default, 2), (default, 5), (own, 5))]))
+"""
+
+
+def test_a_program_that_turns_a_context_by_itself(tell, tmp_path):
+    """What it does in between is a turn, and the waits are none."""
+    twice, default, own = tell(f"STORE = {str(tmp_path / 'store')!r}\n{POLLS}")
+    assert default >= 300 > twice
+    assert own >= 300
 
 
 SIGNALS = """
@@ -154,7 +130,7 @@ sys.excepthook = lambda kind, error, where: errors.append(str(error))
 before = Thing()
 before.connect("poked", on_poked)
 for _ in range(2):
-    canary = loopcanary.install(store=STORE, quiet=True, engine="native", threshold="1h")
+    canary = loopcanary.install(store=STORE, console="off", engine="native", threshold="1h")
     thing = Thing()
     turn(lambda: use(thing))
     turn(lambda: before.emit("poked"))
@@ -202,7 +178,7 @@ def readable(*ignored):
     GLib.timeout_add(1, loop.quit)
 
 def come():
-    loopcanary.install(store=STORE, quiet=True, engine="native")
+    loopcanary.install(store=STORE, console="off", engine="native")
     thing.connect("poked", on_poked)
     GLib.timeout_add(1, poke)
 
@@ -232,7 +208,7 @@ def test_handlers_of_a_loop_that_runs_already_are_watched(tell, tmp_path):
 STOPPED_IN_A_HANDLER_S_END = """
 import ctypes, json, os, threading, time
 import loopcanary
-loopcanary.install(store=STORE, quiet=True, engine="native", threshold="10ms")
+loopcanary.install(store=STORE, console="off", engine="native", threshold="10ms")
 from gi.repository import GLib, GObject
 
 class Thing(GObject.Object):

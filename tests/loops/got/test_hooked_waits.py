@@ -15,6 +15,7 @@ import warnings
 from _ctypes import dlclose
 
 import pytest
+from tests.patches.everything import Objects
 
 import loopcanary
 
@@ -95,7 +96,7 @@ def library(compiled, tmp_path):
     """A copy of its own for each test: what is hooked is a file's table in this process."""
     own = shutil.copy(compiled, tmp_path / compiled.name)
     yield ctypes.CDLL(str(own))
-    while str(own) in {path for path, _ in native.hooked_waits()}:
+    while str(own) in {path for path, _ in Objects().calls()}:
         native.unhook_waits(str(own))
 
 
@@ -150,13 +151,13 @@ def test_a_wait_of_a_thread_without_a_loop_means_nothing(canary, library):
 
 def test_hooks_are_listed_counted_and_taken_back(library):
     path = path_of(library)
-    mine = [(path, name) for name in WAITS]
+    mine = {(path, name) for name in WAITS}
     assert native.hook_waits(path) == native.hook_waits(path) == WAITS
-    assert [row for row in native.hooked_waits() if row[0] == path] == mine
+    assert {row for row in Objects().calls() if row[0] == path} == mine
     native.unhook_waits(path)
-    assert [row for row in native.hooked_waits() if row[0] == path] == mine
+    assert {row for row in Objects().calls() if row[0] == path} == mine
     native.unhook_waits(path)
-    assert [row for row in native.hooked_waits() if row[0] == path] == []
+    assert {row for row in Objects().calls() if row[0] == path} == set()
     native.unhook_waits(path)
     assert library.by_poll(0) == 0
 
@@ -167,15 +168,15 @@ def test_an_object_is_found_by_address_or_path_end(library):
     assert native.hook_waits(address) == native.hook_waits(end) == WAITS
     native.unhook_waits(end)
     native.unhook_waits(address)
-    assert path_of(library) not in {path for path, _ in native.hooked_waits()}
+    assert path_of(library) not in {path for path, _ in Objects().calls()}
 
 
 def test_what_is_not_there_is_not_hooked():
-    before = native.hooked_waits()
+    before = Objects().calls()
     assert native.hook_waits("no-such-library.so.7") == ()
     assert native.hook_waits(8) == ()
     native.unhook_waits("no-such-library.so.7")
-    assert native.hooked_waits() == before
+    assert Objects().calls() == before
     with pytest.raises(TypeError):
         native.hook_waits(None)
 
@@ -184,9 +185,9 @@ def test_several_objects_at_once(library, compiled, tmp_path):
     other = ctypes.CDLL(str(shutil.copy(compiled, tmp_path / f"other-{compiled.name}")))
     for each in (library, other):
         assert native.hook_waits(path_of(each)) == WAITS
-    assert {path_of(library), path_of(other)} <= {path for path, _ in native.hooked_waits()}
+    assert {path_of(library), path_of(other)} <= {path for path, _ in Objects().calls()}
     native.unhook_waits(path_of(other))
-    assert path_of(library) in {path for path, _ in native.hooked_waits()}
+    assert path_of(library) in {path for path, _ in Objects().calls()}
     assert other.by_poll(0) == library.by_poll(0) == 0
 
 
@@ -196,7 +197,7 @@ def test_a_reloaded_library_is_hooked_anew(compiled, tmp_path):
         library = ctypes.CDLL(path)
         assert native.hook_waits(path) == WAITS
         dlclose(library._handle)
-        assert path not in {hooked for hooked, _ in native.hooked_waits()}
+        assert path not in {hooked for hooked, _ in Objects().calls()}
 
 
 def test_the_engine_stops_while_a_thread_is_inside_a_hooked_wait(tmp_path, library):
@@ -260,7 +261,7 @@ def work():
 thread = threading.Thread(target=work, daemon=True)
 thread.start()
 os.read(told, 1)
-((low, high),) = mappings(".flight")
+((low, high),) = mappings(".flight\\n")
 ctypes.CDLL(None).pthread_cancel(ctypes.c_ulong(thread.ident))
 os.read(told, 1)
 loopcanary.uninstall()

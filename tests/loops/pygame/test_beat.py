@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loopcanary.probes.pygame.beat import Beat
+from loopcanary.probes.pygame import Beat
 
 MS = 1_000_000
 KEY, MOTION = 768, 1024

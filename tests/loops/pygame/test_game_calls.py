@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import loopcanary
-from loopcanary.probes.pygame.calls import GameCalls, _is_alive
+from loopcanary.probes.pygame import GameCalls, _is_alive
 
 native = pytest.importorskip("loopcanary._native", reason="needs the C core")
 

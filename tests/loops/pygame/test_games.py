@@ -1,4 +1,4 @@
-"""A game's frames: every block is seen once, at its line, with its cause and length; nothing else is."""
+"""Games that are watched late, and that are killed. (Their blocks: ../test_blocks.py.)"""
 
 from __future__ import annotations
 
@@ -6,30 +6,13 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from tests.loops import blocked
-from tests.loops.blocked import BlockedRun, assert_length, assert_shared, is_explained
-from tests.program.watching import (
-    PROGRAMS,
-    Marks,
-    Watched,
-    admitted,
-    is_by_the_host,
-    not_by_the_host,
-    wall_ns,
-)
+from tests.program.watching import PROGRAMS, Watched, not_by_the_host
 
 pytest.importorskip("pygame", exc_type=ImportError)
 pytestmark = pytest.mark.native
 
-PROGRAM = Path(__file__).parent / "game_blocks.py"
-OWN_MARKS = Marks(PROGRAM.read_text())
-SHARED = {*blocked.SHARED, "python_signal_handler"}
-OWN = {"key_handler": "key_handler", "scaling": "scale", "scene_of_a_frame": "scene_of_a_frame"}
-OWN_CAUSES = {"scaling": ("native-cpu", "cpu")}
-LOOPS_OF_TWO_LINES = {"scaling"}
 HEADLESS = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
 PRELUDE = f"""
 import os, sys, threading, time
@@ -39,91 +22,6 @@ pygame.display.init()
 screen = pygame.display.set_mode((160, 120))
 clock = pygame.time.Clock()
 """
-
-
-class GameRun(BlockedRun):
-    """One run of the program."""
-
-    def __init__(self, folder: Path) -> None:
-        watched = Watched(store=folder / "store", engine="native")
-        truth_file = folder / "truth.json"
-        watched.run(PROGRAM, PROGRAMS, truth_file, folder, *sorted(SHARED), *OWN, cwd=folder)
-        super().__init__(truth_file, watched.report())
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> GameRun:
-    return GameRun(tmp_path_factory.mktemp("game"))
-
-
-@pytest.mark.parametrize("kind", sorted(SHARED))
-def test_a_frame_that_blocks(run, kind):
-    stall = assert_shared(run, kind)
-    assert (stall["loop"], stall["callback"]["name"]) == ("pygame", "frame")
-
-
-@pytest.mark.parametrize("kind", OWN)
-def test_a_games_own_ways_to_block(run, kind):
-    stall = assert_length(run, kind)
-    function, line = OWN_MARKS.find(f"culprit of {OWN[kind]}")
-    assert stall["culprit"]["function"] == function
-    assert stall["culprit"]["line"] in ((line, line - 1) if kind in LOOPS_OF_TWO_LINES else (line,))
-    assert stall["cause"] in admitted(stall, OWN_CAUSES.get(kind, ("sleep",)))
-    assert stall["scene"] == ("dungeon" if kind == "scene_of_a_frame" else None)
-
-
-def test_nothing_else_is_reported_but_what_the_host_did(run):
-    assert [stall for stall in run.others() if not is_explained(stall)] == []
-
-
-def test_each_blocked_frame_dropped_as_many_as_its_time_says(run):
-    (session,) = run.report["sessions"]
-    frames = session["frames"]
-    assert {"dungeon", None} <= {scene["scene"] for scene in frames}
-    # Most of the blocks are a quarter of a second long. Those sized by a first try may come out shorter; ten
-    # refreshes of 60 Hz without a frame are `middle` at least.
-    long = [kind for kind, facts in run.truth.items() if facts["end_ns"] - facts["begin_ns"] > 10.5e9 / 60]
-    worse = sum(scene["drop_level"][level] for scene in frames for level in ("middle", "high", "frozen"))
-    assert worse >= len(long) >= 8
-    assert sum(sum(scene["drop_level"].values()) for scene in frames) == sum(
-        scene["frames"] for scene in frames
-    )
-
-
-def test_jank_names_the_stalls_in_its_worst_frames(run):
-    jank = [issue for issue in run.report["issues"] if issue["kind"] == "jank"]
-    stalls = {stall["id"]: stall for stall in run.stalls}
-    # A crowded machine drops frames without any stall.
-    stalled = [issue for issue in jank if issue["worst"][0]["stall_ids"]]
-    assert stalled
-    for issue in stalled:
-        worst = issue["worst"][0]
-        if not is_by_the_host(stalls[worst["stall_ids"][0]]):
-            assert issue["culprit"] is not None
-            assert issue["stacks"]
-        for stall_id in worst["stall_ids"]:
-            stall = stalls[stall_id]
-            assert wall_ns(stall["began_at"]) < wall_ns(worst["began_at"]) + worst["duration_ms"] * 1e6
-
-
-def test_a_key_that_is_answered_late_is_an_input_issue(run):
-    facts = run.truth["key_handler"]
-    late = [
-        issue
-        for issue in run.report["issues"]
-        if issue["kind"] == "input" and facts["wall_before_ns"] - 1e9 < wall_ns(issue["began_at"])
-    ]
-    assert [issue["event"] for issue in late] == ["KeyDown"]
-    assert late[0]["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6
-    if not is_by_the_host(run.stall_of("key_handler")):
-        assert late[0]["culprit"]["function"] == "key_handler"
-    (session,) = run.report["sessions"]
-    (figures,) = session["input"]
-    assert (figures["events"], figures["worst"]) == (1, "KeyDown")
-
-
-# ---- coming, going, and dying ------------------------------------------------------------------------
-
 LATE = (
     PRELUDE
     + """
@@ -226,3 +124,33 @@ def test_what_is_known_of_the_frames_outlives_a_kill(tmp_path):
     assert session["end"] == "killed"
     assert sum(scene["frames"] for scene in session["frames"]) >= 19
     assert [issue["event"] for issue in report["issues"] if issue["kind"] == "input"] == ["KeyDown"]
+
+
+HELD_AT_THE_END_OF_A_WAIT = (
+    PRELUDE
+    + """
+import ctypes
+ticking = []
+def decode():
+    while not ticking:
+        time.sleep(0.001)
+    ctypes.PyDLL(None).usleep(600_000)
+decoder = threading.Thread(target=decode, name="decoder")
+decoder.start()
+pygame.display.flip()
+clock.tick(5)
+ticking.append(True)
+clock.tick(5)
+pygame.display.flip()
+decoder.join()
+"""
+)
+
+
+def test_a_wait_for_the_gil_at_the_end_of_a_wait_for_the_next_frame_is_a_stall(tmp_path):
+    watched = Watched(store=tmp_path / "store", engine="native")
+    watched.run("-c", HELD_AT_THE_END_OF_A_WAIT)
+    (stall,) = [stall for stall in watched.report()["stalls"] if stall["holder"]]
+    assert (stall["cause"], stall["callback"]["name"]) == ("gil", None)
+    assert (stall["holder"]["thread"], stall["holder"]["culprit"]["function"]) == ("decoder", "decode")
+    assert 250 < stall["duration_ms"] < 600  # without what was left of the frame's 200 ms

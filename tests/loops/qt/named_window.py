@@ -10,7 +10,7 @@ from pathlib import Path
 
 import loopcanary
 
-loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
+loopcanary.install(store=sys.argv[1], console="off", engine="native")
 core, gui, widgets = (import_module(f"{sys.argv[2]}.{name}") for name in ("QtCore", "QtGui", "QtWidgets"))
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "program" / "programs"))

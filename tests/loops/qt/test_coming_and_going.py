@@ -84,10 +84,10 @@ canary = install()
 application = QtWidgets.QApplication([])
 QtCore.QTimer.singleShot(0, loopcanary.uninstall)
 first = runs_of(application)
-hooked = _native.hooked_waits()
+hooked = _native.patches().count(b"+call")
 canary = install()
 second = runs_of(application)
-print(json.dumps([first, second, len(hooked), own_loop(canary).callbacks]))
+print(json.dumps([first, second, hooked, own_loop(canary).callbacks]))
 """)
     first, second, hooked, callbacks = told
     assert first == second == 20
@@ -231,9 +231,81 @@ def test_waits_are_seen_where_the_binding_is_a_link(run_window, binding, tmp_pat
         f"""
 import json, loopcanary
 from loopcanary import _native
-loopcanary.install(store={str(tmp_path / "store")!r}, quiet=True, engine="native", threshold="1h")
+loopcanary.install(store={str(tmp_path / "store")!r}, console="off", engine="native", threshold="1h")
 from {binding} import QtCore
-print(json.dumps([path for path, _ in _native.hooked_waits()]))
+print(json.dumps(_native.patches().decode().splitlines()))
 """,
     )
     assert any("/libQt6Core" in path for path in paths), paths
+
+
+def test_a_program_that_asks_for_events_again_and_again(tell):
+    """What it does in between is a turn, until its window or the function goes, or exec() runs."""
+    told = tell("""
+canary = install()
+application = QtWidgets.QApplication([])
+window = QtWidgets.QLabel("progress")
+def busy_in(work):
+    before = own_loop(canary).busy_ns if own_loop(canary) else 0
+    work()
+    return (own_loop(canary).busy_ns - before) // 1_000_000
+def program(then):
+    window.show()
+    for _ in range(5):
+        application.processEvents()
+    then()
+    time.sleep(0.3)
+def execute():
+    QtCore.QTimer.singleShot(1, application.quit)
+    application.exec()
+def ask_once():
+    application.processEvents()
+    time.sleep(0.3)
+polls = busy_in(lambda: program(int))
+rest = busy_in(lambda: time.sleep(0.3))
+print(json.dumps([polls, rest, *(busy_in(lambda: program(then)) for then in (window.close, execute)),
+                  busy_in(ask_once)]))
+""")
+    polls, *others = told
+    assert polls >= 300 > max(others)
+
+
+def test_signals_call_processevents_with_what_it_takes(tell):
+    """PyQt tries a slot again, with fewer arguments; a TypeError of Python code ends the program."""
+    told = tell("""
+canary = install()
+application = QtCore.QCoreApplication([])
+Signal = getattr(QtCore, "pyqtSignal", None) or QtCore.Signal
+class Worker(QtCore.QObject):
+    progress = Signal(int)
+    done = Signal()
+worker, loop, seen = Worker(), QtCore.QEventLoop(), []
+if hasattr(QtCore, "pyqtSignal"):
+    worker.progress.connect(QtCore.QCoreApplication.processEvents)
+    worker.progress.connect(loop.processEvents)
+worker.done.connect(application.processEvents)
+worker.done.connect(loop.processEvents)
+for say in (lambda: worker.progress.emit(5), worker.done.emit):
+    QtCore.QTimer.singleShot(0, lambda: seen.append(1))
+    say()
+application.processEvents()
+print(json.dumps(len(seen)))
+""")
+    assert told == 2
+
+
+def test_what_another_thread_does_between_pumps_keeps_no_window_waiting(tell):
+    told = tell("""
+canary = install()
+application = QtCore.QCoreApplication([])
+def poll():
+    loop = QtCore.QEventLoop()
+    for _ in range(6):
+        loop.processEvents()
+        time.sleep(0.05)
+worker = threading.Thread(target=poll)
+worker.start()
+worker.join()
+print(json.dumps([loop.busy_ns // 1_000_000 for loop in canary.loops() if loop.thread != "MainThread"]))
+""")
+    assert all(busy < 50 for busy in told)

@@ -140,19 +140,31 @@ own("input")
         assert told["queued_ms"] >= 240
 
 
-def test_a_zero_timer_spins(run_window, binding):
+def test_zero_timers_spin_and_are_named_by_where_they_are_kept(run_window, binding):
     needs(binding)
     told = run_window(
         binding,
         HEAD
         + """
+class Board(QtWidgets.QLabel):
+    def __init__(self):
+        super().__init__()
+        self.poll = QtCore.QTimer(self)
+board = Board()
+board.poll.timeout.connect(lambda: None)
 spinning = QtCore.QTimer()
 spinning.timeout.connect(lambda: None)
-spinning.start(0)
+class Hidden:
+    timer = QtCore.QTimer()
+Hidden.timer.timeout.connect(lambda: None)
+timers = [board.poll, spinning, Hidden.timer]
+timers[0].start(0)
 def look():
     # For as long as it takes: where others have the core, nobody can say that it spins.
-    if any(one["loop"] == "qt" and one["spun_ms"] >= 1_000 for one in loopcanary.statistics()["idle"]):
-        application.quit()
+    spun = [one["spun_ms"] for one in loopcanary.statistics()["idle"] if one["loop"] == "qt"]
+    if len(spun) == 4 - len(timers) and min(spun) >= 1_000:
+        timers.pop(0).stop()
+        timers[0].start(0) if timers else application.quit()
 slower = QtCore.QTimer()
 slower.timeout.connect(look)
 slower.start(2_500)
@@ -160,9 +172,8 @@ application.exec()
 own("idle")
 """,
     )
-    (work,) = told
-    assert work["name"] == "QTimer: Timer"
-    assert work["spun_ms"] >= 1_000
+    assert sorted(work["name"] for work in told) == ["Board.poll: Timer", "QTimer: Timer", "spinning: Timer"]
+    assert min(work["spun_ms"] for work in told) >= 1_000
 
 
 def test_a_timer_that_waits_does_not(run_window, binding):
@@ -258,18 +269,3 @@ over()
     # In this order; a busy machine may bring stalls of its own anywhere.
     in_order = iter(scenes)
     assert all(scene in in_order for scene in expected), scenes
-
-
-def test_private_titles_are_not_traced(run_window, binding):
-    needs(binding)
-    scenes = run_window(
-        binding,
-        FRONT.replace('threshold="80ms"', 'threshold="80ms", window_titles=False')
-        + """
-after(200, lambda: block(application.quit))
-application.exec()
-over()
-""",
-    )
-    assert "QMainWindow" in scenes
-    assert set(scenes) <= {"QMainWindow", None}  # its start may be a stall on a busy machine

@@ -50,7 +50,7 @@ ask().destroy()
 tracer.start()
 root.after(1, lambda: ask().withdraw())
 until(lambda: is_told("tk-grab"))
-say(hooks=len(tracer._hooks._put))
+say(hooks=len(tracer._hooks._patches._laid))
 """,
     "after without a pause": """
 drawn = []

@@ -22,7 +22,7 @@ import json, os, sys, time
 import loopcanary
 
 def install(**more):
-    options = dict(store=sys.argv[1], quiet=True, engine="native", threshold="1h") | more
+    options = dict(store=sys.argv[1], console="off", engine="native", threshold="1h") | more
     return loopcanary.install(**options)
 
 def tk_loops(canary):
@@ -163,6 +163,64 @@ print(json.dumps([loop.turns, loop.callbacks, loop.busy_ns == later.busy_ns, len
     assert stopped
 
 
+BUSY = """
+import tkinter
+from tkinter import commondialog
+canary = install()
+def busy_in(work):
+    before = sum(loop.busy_ns for loop in tk_loops(canary))
+    work()
+    return round((sum(loop.busy_ns for loop in tk_loops(canary)) - before) / 1_000_000)
+"""
+
+
+def test_a_program_that_asks_for_one_event_at_a_time(tell):
+    """As `window.read()` of FreeSimpleGUI: mainloop(), until a handler ends it."""
+    within, returned, closed = tell(f"""{BUSY}
+def read(root):
+    root.after(1, root.quit)
+    root.mainloop()
+def program(root, closes):
+    for number in range(6):
+        read(root)
+        if number == 4:
+            if closes:
+                tkinter.Toplevel(root).destroy()
+            time.sleep(0.3)
+root = tkinter.Tk()
+within = busy_in(lambda: program(root, False))
+closed = busy_in(lambda: program(root, True))
+returned = busy_in(lambda: time.sleep(0.3))
+root.destroy()
+print(json.dumps([within, returned, closed]))
+""")
+    assert within >= 300 > closed
+    assert returned == 0
+
+
+def test_dialogs_and_single_updates_before_long_work_are_no_loop(tell):
+    busy = tell(f"""{BUSY}
+class Dialog(commondialog.Dialog):
+    command = "set"
+def program():
+    root = tkinter.Tk()
+    root.withdraw()
+    for _ in range(5):
+        Dialog(root, value="x").show()
+        time.sleep(0.1)
+    root.update()
+    time.sleep(0.1)
+    splash = tkinter.Toplevel(root)
+    for _ in range(9):
+        splash.update()
+    splash.destroy()
+    time.sleep(0.3)
+    root.destroy()
+print(json.dumps(busy_in(program)))
+""")
+    assert busy < 100
+
+
 def test_one_update_is_no_loop(tell):
     same = tell("""
 import tkinter
@@ -236,9 +294,13 @@ print(json.dumps(seen))
 
 def test_exceptions_and_results_are_as_tkinter_s_own(tell):
     watched = tell("install()\n" + EXCEPTIONS)
+    plain = tell(EXCEPTIONS)
+    # What leaves a command has passed the probe's function, too.
+    names = ["<module>", "__call__", "_report_exception"]
+    assert [place[0] for place in plain.pop(0)] == names
+    assert [place[0] for place in watched.pop(0)] == [*names[:2], *names[1:]]
     # What is due at once comes in any order.
-    assert sorted(map(json.dumps, watched)) == sorted(map(json.dumps, tell(EXCEPTIONS)))
-    assert [place[0] for place in watched.pop(0)] == ["<module>", "__call__", "_report_exception"]
+    assert sorted(map(json.dumps, watched)) == sorted(map(json.dumps, plain))
     kinds = sorted(entry[0] for entry in watched if isinstance(entry, list))
     assert kinds == ["LookupError", "NameError"] + ["ValueError"] * 4
     assert watched[-1] == "None"
@@ -333,6 +395,32 @@ print(json.dumps([[(one.loop, one.events, one.worst_ns >= 25_000_000) for one in
     assert idles == [["tk", "after_idle: refresh", 1]]
 
 
+def test_a_click_on_a_button_is_input(tell):
+    """Tk's own binding calls the command, and tells it nothing of the event. A command that the program calls
+    is no input."""
+    inputs = tell("""
+import tkinter
+canary = install()
+root = tkinter.Tk()
+def clicked():
+    time.sleep(0.02)
+button = tkinter.Button(root, name="send", command=clicked)
+button.pack()
+def click():
+    now_ms = time.monotonic_ns() // 1_000_000 % (1 << 32)
+    for event in ("<Enter>", "<ButtonPress-1>", "<ButtonRelease-1>"):
+        button.event_generate(event, x=3, y=3, time=now_ms - 40)
+root.update()
+root.after(1, click)
+root.after(60, button.invoke)
+root.after(100, root.destroy)
+root.mainloop()
+figures = canary.tracing.traces.figures()
+print(json.dumps([(one.loop, one.events, one.worst_ns >= 55_000_000) for one in figures.input]))
+""")
+    assert inputs == [["tk", 1, True]]
+
+
 def test_what_is_kept_of_a_thread_ends_with_it(tell):
     with_frames, without = tell("""
 import ctypes, threading, tkinter
@@ -346,10 +434,14 @@ if not hasattr(libc, "mallinfo2"):  # glibc before 2.33, musl
 libc.mallinfo2.restype = Allocated
 install()
 tkinter.Tk()
-def kept_by_threads():
+def only_tcl():
+    tk = ctypes.CDLL(tkinter._tkinter.__file__)
+    tk.Tcl_CreateEventSource(libc.getpid, libc.getpid, None)
+    tk.Tk_CreateGenericHandler(libc.getpid, None)
+def kept_by_threads(call=tkinter.CallWrapper(int, None, None)):
     before = libc.mallinfo2().uordblks
     for _ in range(THREADS):
-        thread = threading.Thread(target=tkinter.CallWrapper(int, None, None))
+        thread = threading.Thread(target=call)
         thread.start()
         thread.join()
     return libc.mallinfo2().uordblks - before
@@ -357,8 +449,74 @@ THREADS = 20
 kept_by_threads()
 THREADS = 100
 with_frames = kept_by_threads()
-sys.modules["loopcanary._native"].tk_listen(None, None)
-print(json.dumps([with_frames, kept_by_threads()]))
+loopcanary.uninstall()
+print(json.dumps([with_frames, kept_by_threads(only_tcl)]))
 """)
     # Tcl itself keeps what it has of a thread; frames take 12 kB.
     assert with_frames - without < 100 * 6000
+
+
+def test_a_program_that_runs_tcl_without_tk_is_watched(tell):
+    """Tk's functions need a table that Tk has from its first window on."""
+    counts = tell("""
+import tkinter
+canary = install()
+counts = []
+tcl = tkinter.Tcl()
+tcl.after(1, lambda: tcl.setvar("done", 1))
+tcl.tk.call("vwait", "done")
+counts.append(tk_loops(canary)[0].callbacks)
+root = tkinter.Tk()
+root.bind("<Configure>", lambda event: root.after(1, root.destroy))
+root.mainloop()
+counts.append(tk_loops(canary)[0].callbacks)
+print(json.dumps(counts))
+""")
+    assert counts[0] == 1
+    assert counts[1] > 2
+
+
+def test_frames_are_asked_for_while_they_are_handed_over(tell):
+    """The collector may run a finalizer there that draws (CPython 3.11; later ones collect elsewhere)."""
+    told = tell("""
+import gc, tkinter
+from loopcanary import _native
+
+class Drawn:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        _native.tk_shown(True)
+
+def hand_over():
+    shown, collect_after = _native.tk_shown, gc.set_threshold
+    shown(True)
+    root.tk.eval("vwait enough")
+    gc.collect()
+    collect_after(1_000_000)
+    for _ in range(10):
+        Drawn()
+    collect_after(1, 1, 1)
+    given = shown(True)
+    collect_after(700)
+    frames.extend(given[2])
+    root.destroy()
+
+canary = install()
+root = tkinter.Tk()
+board = tkinter.Canvas(root, name="board")
+board.pack()
+board.create_rectangle(0, 0, 50, 50, fill="red")
+root.tk.eval('''
+proc move {by} {.board move all $by 0; after 5 move [expr -$by]}
+after 1 move 1
+after 1000 {set enough 1}''')
+frames = []
+root.after(10, hand_over)
+root.mainloop()
+print(json.dumps([len(frames), sorted({len(one) for one in frames})]))
+""")
+    count, parts = told
+    assert count > 20
+    assert parts == [3]

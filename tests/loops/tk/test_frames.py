@@ -258,23 +258,6 @@ stalls()
     assert ["after: last", "another name"] in found
 
 
-def test_private_titles_are_not_traced():
-    found = run(
-        BLOCKS
-        + """
-def last():
-    block()
-    root.destroy()
-root.after(50, last)
-root.mainloop()
-stalls()
-""",
-        threshold="80ms",
-        LOOPCANARY_WINDOW_TITLES="0",
-    )
-    assert ["after: last", "Tk"] in found
-
-
 def test_uninstalled_nothing_is_seen_any_more():
     before, after = run("""
 root.update()

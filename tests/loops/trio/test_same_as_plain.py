@@ -122,6 +122,23 @@ def test_control_c(watch):
         trio.run(main)
 
 
+def test_what_a_signal_s_handler_raises_as_a_run_begins(watch, monkeypatch):
+    def handler(*_):
+        raise LookupError("of the program")
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    monkeypatch.setattr("loopcanary.probes.trio._note_guest", lambda _: signal.raise_signal(signal.SIGUSR1))
+    try:
+        with (
+            watch.installed(),
+            pytest.raises(trio.TrioInternalError) as raised,
+        ):  # as anywhere in trio's own code
+            trio.run(trio.sleep, 0)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert isinstance(raised.value.__cause__, LookupError)
+
+
 def test_cancelled_tasks_end_as_ever(watch):
     async def main():
         with trio.move_on_after(0.01) as scope:

@@ -13,10 +13,10 @@ import warnings
 import pytest
 import uvloop
 import uvloop.loop
+from tests.patches.everything import Objects
 from tests.program.programs.blocking import LONG_S, slow
 
 import loopcanary
-from loopcanary import _native
 from loopcanary.model import StallScope
 
 
@@ -36,7 +36,7 @@ def block():
 
 
 def hooked_uvloop():
-    return [symbol for path, symbol in _native.hooked_waits() if "uvloop" in path]
+    return [symbol for path, symbol in Objects().calls() if "uvloop" in path]
 
 
 def run_soon(loop, callback, *args):

@@ -9,7 +9,7 @@ import loopcanary
 
 LONG_S = 0.15
 """A stall by the default threshold of 100 ms."""
-_GIVES_UP_S = 60
+_GIVES_UP_S = 25  # four blocks of a test, each up to twice as long, end before the limit of a test
 
 
 def until_sampled(seconds: float) -> Iterator[float]:

@@ -274,11 +274,6 @@ def synced_file(clock):
 # ---- where a callback comes from ---------------------------------------------------------------------
 
 
-def answer_slowly(clock):
-    with clock:
-        time.sleep(LONG_S)
-
-
 class SlowProtocol(asyncio.Protocol):
     def __init__(self, clock, answered):
         self.clock = clock

@@ -76,7 +76,7 @@ def three_threads():
             pass
 
 
-def join_in_the_lock():
+def join_in_the_lock(timeout=None):
     def want(taken):
         taken()
         with A:
@@ -85,7 +85,7 @@ def join_in_the_lock():
     with A:
         worker = in_thread("worker", want)
         waits()
-        worker.join()
+        worker.join(timeout)
 
 
 def import_in_the_lock():
@@ -105,7 +105,7 @@ def import_in_the_lock():
         importlib.import_module("wants_the_lock")
 
 
-def result_of_a_pool():
+def result_of_a_pool(timeout=None):
     pool = ThreadPoolExecutor(1, thread_name_prefix="pool")
 
     def want():
@@ -115,7 +115,7 @@ def result_of_a_pool():
     with A:
         future = pool.submit(want)
         waits()
-        future.result()
+        future.result(timeout)
 
 
 async def answer():
@@ -258,28 +258,11 @@ def rlock_with_a_timeout():
 
 
 def join_with_a_timeout():
-    def want(taken):
-        taken()
-        with A:
-            pass
-
-    with A:
-        worker = in_thread("worker", want)
-        waits()
-        worker.join(timeout=LATE_S)
+    join_in_the_lock(LATE_S)
 
 
 def result_with_a_timeout():
-    pool = ThreadPoolExecutor(1, thread_name_prefix="pool")
-
-    def want():
-        with A:
-            pass
-
-    with A:
-        future = pool.submit(want)
-        waits()
-        future.result(timeout=LATE_S)
+    result_of_a_pool(LATE_S)
 
 
 # ---- none ------------------------------------------------------------------------------------------

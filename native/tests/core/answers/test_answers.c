@@ -50,8 +50,14 @@ static void begin_to_time(int server, const char *data)
 static void only_requests_of_http_are_timed(int server)
 {
     lc_answer answer;
-    static const char *const others[] = {"\x16\x03\x01\x02\x01", "\x17\x03\x03\x01\x20", "\x81\x85\x01\x02\x03",
-                                         "PRI * HTTP/2.0", "HTTP/1.1 200 OK", "hello, world", "GETTING", "GET"};
+    static const char *const others[] = {"\x16\x03\x01\x02\x01",
+                                         "\x17\x03\x03\x01\x20",
+                                         "\x81\x85\x01\x02\x03",
+                                         "PRI * HTTP/2.0",
+                                         "HTTP/1.1 200 OK",
+                                         "hello, world",
+                                         "GETTING",
+                                         "GET"};
     static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         begin_to_time(server, others[i]);
@@ -124,8 +130,8 @@ static void what_is_no_tcp_is_left_alone(int server)
 {
     lc_answer answer;
     int datagrams[2], streams[2], ends[2];
-    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, datagrams) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, streams) == 0 &&
-          pipe(ends) == 0);
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, datagrams) == 0 &&
+          socketpair(AF_UNIX, SOCK_STREAM, 0, streams) == 0 && pipe(ends) == 0);
     const int others[] = {datagrams[0], streams[0], ends[0], -1, (int)LC_ANSWERS_CONNECTIONS};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         errno = ERANGE;
@@ -157,7 +163,8 @@ static void rows_count_what_their_threads_answer(void)
 {
     lc_answers_begin();
     lc_answer_row *row = lc_answers_row(7, "MainThread");
-    CHECK(row == lc_answers_row(7, "another name") && row != lc_answers_row(8, "") && strcmp(row->thread, "MainThread") == 0);
+    CHECK(row == lc_answers_row(7, "another name") && row != lc_answers_row(8, "") &&
+          strcmp(row->thread, "MainThread") == 0);
     CHECK(lc_answers_count(row, &(lc_answer){100, 130, 200, 0, 3}));
     lc_answers_name_worst(row, "GET /");
     CHECK(!lc_answers_count(row, &(lc_answer){1000, 1000, 1010, 0, 3}));
@@ -169,7 +176,8 @@ static void rows_count_what_their_threads_answer(void)
         ident++;
         CHECK(ident < 9 + LC_ANSWERS_ROWS);
     }
-    CHECK(ident == 7 + LC_ANSWERS_ROWS - 1 && lc_answers_row(ident - 1, "") == &lc_answer_rows[LC_ANSWERS_ROWS - 1]);
+    CHECK(ident == 7 + LC_ANSWERS_ROWS - 1 &&
+          lc_answers_row(ident - 1, "") == &lc_answer_rows[LC_ANSWERS_ROWS - 1]);
     lc_answers_begin();
     CHECK(row->events == 0 && row->worst[0] == '\0' && lc_answers_row(8, "") == &lc_answer_rows[1]);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,15 @@ static int refusal;
 int posix_fallocate(int fd, off_t offset, off_t bytes)
 {
     return refusal ? refusal : syscall(SYS_fallocate, fd, 0, offset, bytes) == 0 ? 0 : errno;
+}
+
+static uint64_t available = UINT64_C(1) << 30;
+
+int fstatvfs(int fd, struct statvfs *facts)
+{
+    (void)fd;
+    *facts = (struct statvfs){.f_frsize = 4096, .f_blocks = 1u << 20, .f_bavail = available / 4096u};
+    return 0;
 }
 
 static uint64_t blocks(void)
@@ -47,6 +57,22 @@ TEST(room_is_made_by_writing_where_it_may_not_be_set_aside)
     refusal = 0;
 }
 
+TEST(it_is_made_and_grows_only_where_what_it_needs_leaves_as_much)
+{
+    char path[sizeof s.path + 8];
+    lc_flight other;
+    (void)snprintf(path, sizeof path, "%s.other", s.path);
+    available = (UINT64_C(5) << 20) - 4096u;
+    CHECK(lc_flight_create(&other, path) == ENOSPC && access(path, F_OK) != 0);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 0) != NULL); /* it has this one */
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 3) == NULL &&
+          lc_flight_claim(&s.flight, LC_SECTION_LANES, 99) == NULL);
+    available += 4096u;
+    CHECK(lc_flight_create(&other, path) == 0 && lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 3) != NULL);
+    lc_flight_close(&other, true);
+    CHECK(unlink(path) == 0);
+}
+
 TEST(a_file_that_is_there_is_not_taken_over)
 {
     lc_flight other;
@@ -76,7 +102,8 @@ TEST(a_machine_that_was_suspended_is_counted_once)
 {
     const lc_instant now = lc_clock_pair();
     const uint64_t slept = s.flight.slept_ns;
-    CHECK(!lc_flight_note_clocks(&s.flight, now, slept + 900000)); /* the clocks are read one after the other */
+    /* the clocks are read one after the other */
+    CHECK(!lc_flight_note_clocks(&s.flight, now, slept + 900000));
     CHECK(counted(&s, LC_COUNTER_suspends) == 0);
     CHECK(lc_flight_note_clocks(&s.flight, now, slept + UINT64_C(3000000000)));
     CHECK(!lc_flight_note_clocks(&s.flight, now, slept + UINT64_C(3000000000)));

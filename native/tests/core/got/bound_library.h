@@ -59,7 +59,8 @@ static inline void open_library(library *l)
 
 static inline size_t hook(const library *l, lc_got_patch *patches)
 {
-    return lc_got_replace((lc_got_object){.path = l->file}, of_poll, choose, CODE(made_up_poll), patches, ROOM);
+    return lc_got_replace((lc_got_object){.path = l->file}, of_poll, choose, CODE(made_up_poll), patches,
+                          ROOM);
 }
 
 static inline void restore(lc_got_patch *patches, size_t count)

@@ -63,8 +63,8 @@ TEST(pressure_is_the_total_of_some)
 TEST(memory_is_told_in_bytes)
 {
     uint64_t bytes;
-    CHECK(lc_parse_available(TEXT("MemTotal:       32000 kB\nMemFree: 1 kB\nMemAvailable:   2048 kB\nBuffers: 3 kB\n"),
-                             &bytes));
+    CHECK(lc_parse_available(
+        TEXT("MemTotal:       32000 kB\nMemFree: 1 kB\nMemAvailable:   2048 kB\nBuffers: 3 kB\n"), &bytes));
     CHECK(bytes == 2048u * 1024u);
     CHECK(!lc_parse_available(TEXT("MemTotal: 32000 kB\nMemFree: 1 kB\n"), &bytes)); /* kernels before 3.14 */
     CHECK(lc_parse_number(TEXT("68096000\n"), &bytes) && bytes == 68096000);
@@ -79,7 +79,8 @@ TEST(quotas_of_both_versions_of_cgroups)
     CHECK(!lc_parse_has_quota(TEXT("")) && !lc_parse_has_quota(TEXT("0\n")));
 }
 
-static const char hybrid[] = "12:cpu,cpuacct:/docker/ab:cd\n4:memory:/docker/mem\n1:name=systemd:/init\n0::/unified\n";
+static const char hybrid[] =
+    "12:cpu,cpuacct:/docker/ab:cd\n4:memory:/docker/mem\n1:name=systemd:/init\n0::/unified\n";
 
 TEST(the_cgroup_of_a_controller_is_found)
 {
@@ -123,8 +124,11 @@ static void parse_everything(const char *text, size_t length)
 TEST(texts_that_are_cut_or_changed_anywhere_are_survived)
 {
     static const char *const texts[] = {
-        "cpu  100 20 30 1000 50 6 7 8 90 10\n", "nr_throttled 12\nthrottled_usec 3456\n",
-        "some avg10=0.12 avg60=3.00 avg300=0.00 total=45678\n", "MemAvailable:   2048 kB\n", hybrid,
+        "cpu  100 20 30 1000 50 6 7 8 90 10\n",
+        "nr_throttled 12\nthrottled_usec 3456\n",
+        "some avg10=0.12 avg60=3.00 avg300=0.00 total=45678\n",
+        "MemAvailable:   2048 kB\n",
+        hybrid,
     };
     static const char changes[] = {'\0', '\n', ':', ',', ' ', '9', '/', (char)0xff};
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {

@@ -51,7 +51,8 @@ TEST(where_few_are_allowed_the_upper_half_is_ours)
     lc_kept_file_close(&file);
     const int next = next_number();
     allow((rlim_t)next + 1u);
-    CHECK(!lc_kept_file_open(&file, "/proc/self/stat") && errno == EMFILE && next_number() == next); /* the last is its own */
+    /* the last is its own */
+    CHECK(!lc_kept_file_open(&file, "/proc/self/stat") && errno == EMFILE && next_number() == next);
     allow(1024);
 }
 

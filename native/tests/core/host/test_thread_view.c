@@ -1,4 +1,5 @@
-/* What the kernel says of a thread that sleeps, runs, or can do neither: as /proc has it, read again or not. */
+/* What the kernel says of a thread that sleeps, runs, or can do neither: as /proc has it, read again or
+ * not. */
 #include "core/host/thread_view.h"
 
 #include <fcntl.h>
@@ -144,7 +145,8 @@ static void its_priority_is_its_own(void)
     const pid_t other = (pid_t)atomic_load(&tid);
     lc_thread_priority((uint64_t)other, &entry);
     CHECK(entry.told == (LC_HOST_SYSTEM | LC_HOST_PRIORITY) && entry.cores != 0);
-    CHECK(entry.nice == getpriority(PRIO_PROCESS, 0) && entry.policy == sched_getscheduler(0)); /* as inherited */
+    /* as inherited */
+    CHECK(entry.nice == getpriority(PRIO_PROCESS, 0) && entry.policy == syscall(SYS_sched_getscheduler, 0));
     CHECK(sched_getaffinity(other, sizeof before, &before) == 0);
     CPU_ZERO(&one);
     for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; core++) {
@@ -153,7 +155,8 @@ static void its_priority_is_its_own(void)
         }
     }
     const struct sched_param none = {0};
-    CHECK(sched_setaffinity(other, sizeof one, &one) == 0 && sched_setscheduler(other, SCHED_BATCH, &none) == 0);
+    CHECK(sched_setaffinity(other, sizeof one, &one) == 0);
+    CHECK(syscall(SYS_sched_setscheduler, other, SCHED_BATCH, &none) == 0);
     CHECK(setpriority(PRIO_PROCESS, (id_t)other, 19) == 0); /* always allowed */
     lc_thread_priority((uint64_t)other, &entry);
     CHECK(entry.nice == 19 && entry.policy == SCHED_BATCH && entry.cores == 1);

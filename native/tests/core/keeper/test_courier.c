@@ -1,4 +1,5 @@
-/* The courier rings, starts a keeper and writes its texts, as the hour and the page say; its thread comes when it is asked for and goes. */
+/* The courier rings, starts a keeper and writes its texts, as the hour and the page say; its thread comes
+ * when it is asked for and goes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,22 +16,22 @@
 
 static stage s;
 static lc_courier courier;
-static char bell[96], log_path[96], nothing[] = "/bin/true", no_file[] = "/no/such/file";
+static char bell[96], mark[96], nothing[] = "/bin/true", no_file[] = "/no/such/file";
 
 static void use(char *const file)
 {
     char *const argv[] = {file, NULL}, *const envp[] = {NULL};
-    const lc_keeper_paths paths = {log_path, bell, "", ""};
+    const lc_keeper_paths paths = {mark, bell, ""};
     lc_keeper_words *const words = lc_keeper_words_copy(argv, envp, &paths);
     CHECK(words != NULL && lc_keeper_words_equal(words, words));
     free(atomic_exchange(&courier.words, words));
 }
 
-/* A fresh courier, no bell and no log. */
+/* A fresh courier, no bell and no mark. */
 static void begin(char *const file)
 {
     unlink(bell);
-    unlink(log_path);
+    unlink(mark);
     use(file);
     lc_courier_open(&courier, &s.flight);
     LC_STORE(s.flight.header->takes, LC_TAKES_KEEPER);
@@ -46,11 +47,11 @@ static int make_bell(void)
     return open(bell, O_RDONLY | O_NONBLOCK);
 }
 
-/* The log's time is what keeps two processes apart; these stories have their own clock. */
-static void age_log(void)
+/* The mark's time is what keeps two processes apart; these stories have their own clock. */
+static void age_mark(void)
 {
     const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-    CHECK(utimensat(AT_FDCWD, log_path, long_ago, 0) == 0 || errno == ENOENT);
+    CHECK(utimensat(AT_FDCWD, mark, long_ago, 0) == 0 || errno == ENOENT);
 }
 
 static uint64_t started(void) { return counted(&s, LC_COUNTER_keepers_started); }
@@ -78,19 +79,36 @@ TEST(starts_become_rare_while_none_hears)
         wish();
         CHECK(lc_courier_look(&courier, at[i] * SECOND));
         CHECK(started() == count[i]);
-        age_log();
+        age_mark();
     }
+}
+
+TEST(nothing_is_started_below_another_root_or_for_another_user)
+{
+    const uint64_t before = started();
+    begin(nothing);
+    courier.root.inode++;
+    ask_at(SECOND);
+    CHECK(started() == before && atomic_load(&courier.outcome) == EPERM);
+    courier.root.inode--;
+    if (geteuid() == 0) {
+        CHECK(seteuid(1) == 0);
+        ask_at(2 * SECOND);
+        CHECK(seteuid(0) == 0 && started() == before && atomic_load(&courier.outcome) == EAGAIN);
+    }
+    ask_at(3 * SECOND);
+    CHECK(started() == before + 1);
+    age_mark();
 }
 
 TEST(after_one_that_ended_well_the_next_is_started_at_once)
 {
-    const struct timespec ended_well[2] = {{.tv_sec = 0}, {.tv_sec = 0}};
     const uint64_t before = started();
     begin(nothing);
     for (uint64_t at = 1; at < 4; at++) {
         wish();
         CHECK(lc_courier_look(&courier, at * SECOND) && started() == before + at);
-        CHECK(utimensat(AT_FDCWD, log_path, ended_well, 0) == 0);
+        CHECK(unlink(mark) == 0);
     }
 }
 
@@ -144,22 +162,17 @@ static void look_at(const uint64_t *at, const unsigned *count, size_t looks)
     for (size_t i = 0; i < looks; i++) {
         ask_at(at[i] * SECOND);
         CHECK(handed_back == count[i]);
-        age_log();
+        age_mark();
     }
     courier.take_over = NULL;
 }
 
-static void look_thrice(bool is_told)
-{
-    const uint64_t at[] = {1, 2, 3};
-    const unsigned none[] = {0, 0, 0}, told[] = {1, 2, 2};
-    look_at(at, is_told ? told : none, sizeof at / sizeof *at);
-}
-
 TEST(where_none_can_start_the_program_is_told_until_it_has_heard)
 {
+    const uint64_t at[] = {1, 2, 3};
+    const unsigned told[] = {1, 2, 2};
     begin(no_file);
-    look_thrice(true);
+    look_at(at, told, sizeof at / sizeof *at);
 }
 
 TEST(where_none_is_to_be_started_one_that_is_there_is_rung)
@@ -168,7 +181,7 @@ TEST(where_none_is_to_be_started_one_that_is_there_is_rung)
     const uint64_t before = started();
     begin(none);
     ask_at(SECOND);
-    CHECK(atomic_load(&courier.outcome) == EPERM && started() == before && access(log_path, F_OK) != 0);
+    CHECK(atomic_load(&courier.outcome) == EPERM && started() == before && access(mark, F_OK) != 0);
     const int ear = make_bell();
     ask_at(2 * SECOND);
     CHECK(atomic_load(&courier.outcome) == 0);
@@ -215,43 +228,24 @@ TEST(a_keeper_that_did_something_and_is_gone_is_waited_for_again)
     begin(nothing);
     ask_at(SECOND);
     LC_STORE(s.flight.keeper->beat_ns, 90 * SECOND);
-    age_log();
+    age_mark();
     look_at(at, count, sizeof at / sizeof *at);
     LC_STORE(s.flight.keeper->beat_ns, 0);
 }
 
-static void begin_taken_by(lc_taker taker) { begin(nothing); LC_STORE(s.flight.header->takes, (uint64_t)taker); }
-
-TEST(the_program_is_told_once_when_a_stall_of_its_own_has_ended)
+TEST(what_the_program_judges_itself_is_not_the_couriers)
 {
     lc_slot *const slot = lc_flight_slot(&s.flight, 0);
-    begin_taken_by(LC_TAKES_PROGRAM);
-    LC_STORE(slot->state, LC_SLOT_STALL);
-    look_thrice(false);
+    begin(no_file);
+    LC_STORE(s.flight.header->takes, LC_TAKES_DRAIN);
     LC_STORE(slot->state, LC_SLOT_ENDED);
-    CHECK(lc_courier_is_owed(&courier));
-    look_thrice(true);
-    CHECK(!lc_courier_is_owed(&courier) && atomic_load(&courier.refusal) == 0);
-}
-
-TEST(the_program_is_told_of_what_was_noted_beside_stalls)
-{
-    begin_taken_by(LC_TAKES_PROGRAM);
-    LC_STORE(lc_flight_slot(&s.flight, 0)->state, LC_SLOT_FREE);
-    look_thrice(false);
-    atomic_store(&courier.has_notes, true);
-    CHECK(lc_courier_is_owed(&courier));
-    look_thrice(true);
     CHECK(!lc_courier_is_owed(&courier));
-}
-
-TEST(without_a_keeper_a_hang_is_loaded_for)
-{
-    begin_taken_by(LC_TAKES_LATER);
-    LC_STORE(lc_flight_slot(&s.flight, 0)->state, LC_SLOT_STALL);
-    look_thrice(false);
-    LC_STORE(lc_flight_slot(&s.flight, 0)->level, LC_LEVEL_HANG);
-    look_thrice(true);
+    const uint64_t at[] = {1, 2, 3};
+    const unsigned none[] = {0, 0, 0};
+    look_at(at, none, sizeof at / sizeof *at);
+    LC_STORE(s.flight.header->takes, LC_TAKES_KEEPER);
+    CHECK(lc_courier_is_owed(&courier));
+    LC_STORE(slot->state, LC_SLOT_FREE);
 }
 
 TEST(a_pipe_in_the_bells_place_is_no_bell)
@@ -274,7 +268,8 @@ static void put(uint64_t number, uint64_t bytes)
 
 TEST(any_length_and_number_is_survived)
 {
-    const uint64_t lengths[] = {0, 1, LC_CONSOLE_PIECE, LC_KEEPER_TEXT_BYTES, LC_KEEPER_TEXT_BYTES + 1u, UINT64_MAX};
+    const uint64_t lengths[] = {
+        0, 1, LC_CONSOLE_PIECE, LC_KEEPER_TEXT_BYTES, LC_KEEPER_TEXT_BYTES + 1u, UINT64_MAX};
     begin(nothing);
     LC_STORE(s.flight.keeper->taken[0], 1);
     struct stat facts;
@@ -389,12 +384,12 @@ TEST(a_forked_child_has_no_courier)
 int main(void)
 {
     snprintf(bell, sizeof bell, "/tmp/loopcanary-courier-%d.bell", getpid());
-    snprintf(log_path, sizeof log_path, "/tmp/loopcanary-courier-%d.log", getpid());
+    snprintf(mark, sizeof mark, "/tmp/loopcanary-courier-%d.mark", getpid());
     stage_open(&s);
     run_tests();
     stage_close(&s);
     free(atomic_load(&courier.words));
     unlink(bell);
-    unlink(log_path);
+    unlink(mark);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* The keeper's page from the keeper's side: what reaches the process, what is refused, and that no liar ends the keeper. */
+/* The keeper's page from the keeper's side: what reaches the process, what is refused, and that no liar
+ * ends the keeper. */
 #include "core/keeper/keeper_page.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ TEST(words_reach_the_process)
     lc_keeper_page page = opened();
     CHECK(lc_keeper_page_beat(&page, 77) == 0);
     CHECK(LC_LOAD(s.flight.keeper->pid) == (uint64_t)getpid() && LC_LOAD(s.flight.keeper->beat_ns) == 77);
-    CHECK(lc_keeper_page_take(&page, 0, 5) == 0 && lc_keeper_page_take(&page, LC_SLOT_COUNT - 1u, UINT64_MAX) == 0);
+    CHECK(lc_keeper_page_take(&page, 0, 5) == 0 &&
+          lc_keeper_page_take(&page, LC_SLOT_COUNT - 1u, UINT64_MAX) == 0);
     CHECK(LC_LOAD(s.flight.keeper->taken[0]) == 5 && LC_LOAD(s.flight.keeper->taken[1]) == 0);
     CHECK(LC_LOAD(s.flight.keeper->taken[LC_SLOT_COUNT - 1u]) == UINT64_MAX);
     CHECK(bell() == 0);
@@ -44,10 +46,12 @@ TEST(one_text_at_a_time)
     CHECK(lc_keeper_page_say(&page, "hello\n", 6) == 0 && bell() == before + 1u);
     CHECK(LC_LOAD(s.flight.keeper->text_number) == 1 && LC_LOAD(s.flight.keeper->text_bytes) == 6);
     CHECK(memcmp(s.flight.keeper->text, "hello\n", 6) == 0);
-    CHECK(lc_keeper_page_say(&page, "again\n", 6) == EAGAIN && memcmp(s.flight.keeper->text, "hello\n", 6) == 0);
+    CHECK(lc_keeper_page_say(&page, "again\n", 6) == EAGAIN &&
+          memcmp(s.flight.keeper->text, "hello\n", 6) == 0);
     LC_RELEASE(s.flight.header->text_written, 1);
     CHECK(lc_keeper_page_say(&page, longest, LC_KEEPER_TEXT_BYTES) == 0);
-    CHECK(LC_LOAD(s.flight.keeper->text_number) == 2 && LC_LOAD(s.flight.keeper->text_bytes) == LC_KEEPER_TEXT_BYTES);
+    CHECK(LC_LOAD(s.flight.keeper->text_number) == 2 &&
+          LC_LOAD(s.flight.keeper->text_bytes) == LC_KEEPER_TEXT_BYTES);
     lc_keeper_page_close(&page);
 }
 
@@ -118,8 +122,8 @@ static void many(lc_header *h) { section(h)->count = UINT64_MAX; }
 
 TEST(what_is_no_file_of_ours_is_refused)
 {
-    void (*const changes[])(lc_header *) = {no_magic, big_endian, older, newer, in_the_header, unaligned,
-                                            beyond,   around,     narrow, wide, none,         many};
+    void (*const changes[])(lc_header *) = {no_magic, big_endian, older,  newer, in_the_header, unaligned,
+                                            beyond,   around,     narrow, wide,  none,          many};
     lc_keeper_page page;
     const unsigned descriptors = open_descriptors();
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -139,8 +143,10 @@ TEST(only_regular_files_by_their_own_name)
     snprintf(other, sizeof other, "%s.other", s.path);
     unlink(other);
     CHECK(lc_keeper_page_open(&page, other, &why) == ENOENT);
-    CHECK(symlink(s.path, other) == 0 && lc_keeper_page_open(&page, other, &why) == ELOOP && unlink(other) == 0);
-    CHECK(mkfifo(other, 0600) == 0 && lc_keeper_page_open(&page, other, &why) == EINVAL && unlink(other) == 0);
+    CHECK(symlink(s.path, other) == 0 && lc_keeper_page_open(&page, other, &why) == ELOOP &&
+          unlink(other) == 0);
+    CHECK(mkfifo(other, 0600) == 0 && lc_keeper_page_open(&page, other, &why) == EINVAL &&
+          unlink(other) == 0);
     CHECK(mkdir(other, 0700) == 0 && lc_keeper_page_open(&page, other, &why) == EISDIR && rmdir(other) == 0);
     CHECK(lc_keeper_page_open(&page, "/dev/zero", &why) == EINVAL);
     const int empty = open(other, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -148,7 +154,8 @@ TEST(only_regular_files_by_their_own_name)
     close(empty);
     if (geteuid() == 0) {
         const char *path = copy(NULL);
-        CHECK(chown(path, 12345, -1) == 0 && lc_keeper_page_open(&page, path, &why) == EINVAL && unlink(path) == 0);
+        CHECK(chown(path, 12345, -1) == 0 && lc_keeper_page_open(&page, path, &why) == EINVAL &&
+              unlink(path) == 0);
     }
 }
 

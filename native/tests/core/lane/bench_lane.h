@@ -82,6 +82,9 @@ static inline void age_turn(stage *s, uint64_t ms)
 {
     const uint64_t ticks = lc_ns_to_ticks(ms * MS, LC_LOAD(s->flight.header->tick_ns_q32));
     LC_RELEASE(s->lane->turn_begin, LC_LOAD(s->lane->turn_begin) - ticks);
+    if (LC_LOAD(s->lane->turn_rest)) {
+        LC_RELEASE(s->lane->turn_rest, LC_LOAD(s->lane->turn_rest) - ticks);
+    }
 }
 
 static inline void age_callback(stage *s, uint64_t ms)
@@ -95,10 +98,14 @@ static inline uint64_t look(stage *s) { return lc_watchdog_look(&s->watchdog, lc
 
 static inline lc_slot *slot(stage *s, uint64_t index)
 {
-    return index < LC_LOAD(s->flight.header->sections[LC_SECTION_SLOTS].used) ? lc_flight_slot(&s->flight, index)
-                                                                             : NULL;
+    return index < LC_LOAD(s->flight.header->sections[LC_SECTION_SLOTS].used)
+               ? lc_flight_slot(&s->flight, index)
+               : NULL;
 }
 
-static inline uint64_t counted(const stage *s, lc_counter counter) { return LC_LOAD(s->flight.counters[counter]); }
+static inline uint64_t counted(const stage *s, lc_counter counter)
+{
+    return LC_LOAD(s->flight.counters[counter]);
+}
 
 #endif

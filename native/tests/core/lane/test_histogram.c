@@ -1,5 +1,5 @@
 /* Buckets are in order, hold what they say, and are at most a sixteenth of an octave wide. */
-#include "core/lane/histogram.h"
+#include "core/flight/flight_format.h"
 
 #include "tests/check.h"
 

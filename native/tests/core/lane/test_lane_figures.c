@@ -15,7 +15,8 @@ static uint64_t callback_of(uint64_t ticks)
 
 static unsigned __int128 squares(void)
 {
-    return (unsigned __int128)LC_LOAD(s.lane->callback_ticks2_high) << 64 | LC_LOAD(s.lane->callback_ticks2_low);
+    return (unsigned __int128)LC_LOAD(s.lane->callback_ticks2_high) << 64 |
+           LC_LOAD(s.lane->callback_ticks2_low);
 }
 
 TEST(callbacks_and_their_squares_are_exact)
@@ -71,7 +72,8 @@ TEST(slices_are_congested_by_turns_longer_than_one)
     CHECK(lc_congested_slices(0, LC_SLICE_NS / 2, LC_SLICE_NS * 3 / 2 + 1) == 1);
     CHECK(lc_congested_slices(0, LC_SLICE_NS / 2, LC_SLICE_NS * 5 / 2) == 2);
     CHECK(lc_congested_slices(1000, 1000, 1000 + 10 * LC_SLICE_NS) == 9);
-    CHECK(lc_congested_slices(1000, 999, 1000 + 10 * LC_SLICE_NS) == 0); /* begun before the lane: no such turn */
+    /* begun before the lane: no such turn */
+    CHECK(lc_congested_slices(1000, 999, 1000 + 10 * LC_SLICE_NS) == 0);
 }
 
 TEST(a_long_turn_adds_its_slices)

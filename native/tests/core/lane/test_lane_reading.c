@@ -2,11 +2,13 @@
 #include "core/lane/lane_reading.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/core/lane/bench_lane.h"
-#include "core/host/host_watch.h"
+#include "core/host/host_view.h"
 
 #define MILLI UINT64_C(1000000)
 
@@ -86,7 +88,8 @@ TEST(the_host_is_read_again_after_the_program_closed_its_files)
     lc_host_view_read(&view, &second);
     CHECK(second.told == first.told && second.at_ns > first.at_ns);
     CHECK(second.process_cpu_ns >= first.process_cpu_ns && second.system_total_ns >= first.system_total_ns);
-    CHECK(second.system_busy_ns <= second.system_total_ns && second.system_stolen_ns <= second.system_busy_ns);
+    CHECK(second.system_busy_ns <= second.system_total_ns &&
+          second.system_stolen_ns <= second.system_busy_ns);
     lc_host_view_close(&view);
     CHECK(open_descriptors() == descriptors);
 }
@@ -108,9 +111,42 @@ TEST(hosts_of_a_long_stall_are_thinned_and_keep_the_first)
     const uint64_t count = LC_LOAD(slot->host_count);
     CHECK(count > LC_HOST_MAX / 2 && count <= LC_HOST_MAX && slot->hosts[0].at_ns == 1);
     for (uint64_t i = 1; i < count; i++) {
-        CHECK(slot->hosts[i].at_ns > slot->hosts[i - 1].at_ns && slot->hosts[i].at_ns - slot->hosts[i - 1].at_ns <= 16);
+        CHECK(slot->hosts[i].at_ns > slot->hosts[i - 1].at_ns &&
+              slot->hosts[i].at_ns - slot->hosts[i - 1].at_ns <= 16);
     }
     CHECK(slot->hosts[count - 1u].at_ns > 200 - 16);
+}
+
+static lc_slot *thinned;
+static uint64_t seen_meanwhile;
+
+/* The first store to the samples behind the slot's first pages comes here. */
+static void looks_meanwhile(int number)
+{
+    (void)number;
+    seen_meanwhile = LC_LOAD(thinned->sample_count);
+    (void)mprotect(thinned, LC_SLOT_BYTES, PROT_READ | PROT_WRITE);
+}
+
+TEST(samples_that_are_being_thinned_are_no_readers)
+{
+    const struct sigaction wanted = {.sa_handler = looks_meanwhile};
+    struct sigaction before;
+    lc_slot_writer writer;
+    thinned = mmap(NULL, LC_SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    lc_slot_writer_begin(&writer, thinned);
+    for (uint64_t at = 1; at <= LC_SAMPLE_MAX; at++) {
+        const lc_sample_entry entry = {.at_ns = at};
+        CHECK(lc_slot_put_sample(&writer, &entry));
+    }
+    CHECK(sigaction(SIGSEGV, &wanted, &before) == 0);
+    CHECK(mprotect((char *)thinned + 4 * 4096, LC_SLOT_BYTES - 4 * 4096, PROT_READ) == 0);
+    lc_slot_thin_samples(&writer);
+    CHECK(sigaction(SIGSEGV, &before, NULL) == 0);
+    CHECK(seen_meanwhile == 1 && LC_LOAD(thinned->sample_count) == LC_SAMPLE_MAX / 2);
+    CHECK(thinned->samples[1].at_ns == 3 &&
+          thinned->samples[LC_SAMPLE_MAX / 2 - 1].at_ns == LC_SAMPLE_MAX - 1);
+    munmap(thinned, LC_SLOT_BYTES);
 }
 
 TEST(what_was_never_read_is_no_reading_even_right_after_the_boot)

@@ -1,4 +1,5 @@
-/* The ring of long work: what is recorded of callbacks and turns, and that the rest is the difference of the sums. */
+/* The ring of long work: what is recorded of callbacks and turns, and that the rest is the difference of
+ * the sums. */
 #include <string.h>
 
 #include "tests/core/lane/bench_lane.h"
@@ -98,7 +99,8 @@ TEST(a_turn_of_many_short_callbacks_is_recorded_as_a_whole)
     const lc_long_work *e = entry(1);
     CHECK(LC_LOAD(e->kind) == LC_ENDED_TURN && LC_LOAD(e->callbacks) == 8);
     CHECK(LC_LOAD(e->longest_ticks) >= ticks_of(5 * MS));
-    CHECK(LC_LOAD(e->turns_before) == 0 && LC_LOAD(e->callbacks_before) == 0 && LC_LOAD(e->busy_ticks_before) == 0);
+    CHECK(LC_LOAD(e->turns_before) == 0 && LC_LOAD(e->callbacks_before) == 0 &&
+          LC_LOAD(e->busy_ticks_before) == 0);
     CHECK(e->name[0] == '\0');
 }
 
@@ -117,6 +119,67 @@ TEST(a_turn_that_its_recorded_callbacks_explain_is_not_recorded_too)
     CHECK(recorded() == 4 && LC_LOAD(entry(4)->kind) == LC_ENDED_TURN);
 }
 
+TEST(what_is_left_of_a_turn_beside_a_stalled_callback_is_judged_alone)
+{
+    begin_story();
+    begin_turn();
+    for (int i = 0; i < 5; i++) {
+        callback(1, 30);
+    }
+    callback(2, 160);
+    for (int i = 0; i < 6; i++) {
+        callback(3, 20);
+    }
+    end_turn();
+    const lc_ended *before = &s.lane->ended[0], *stalled = before + 1, *after = before + 2;
+    CHECK(LC_LOAD(s.lane->ended_count) == 3);
+    CHECK(LC_LOAD(before->kind) == LC_ENDED_TURN && LC_LOAD(before->turn_callbacks) == 5);
+    CHECK(LC_LOAD(before->longest_ticks) >= ticks_of(30 * MS) &&
+          LC_LOAD(before->longest_ticks) < ticks_of(160 * MS));
+    CHECK(LC_LOAD(before->turn_callback_ticks) <= LC_LOAD(before->end) - LC_LOAD(before->begin));
+    CHECK(LC_LOAD(before->cpu_ns) == 0); /* it is read when the callback ends */
+    CHECK(LC_LOAD(stalled->kind) == LC_ENDED_CALLBACK && LC_LOAD(stalled->turn_callbacks) == 6);
+    CHECK(LC_LOAD(before->end) == LC_LOAD(stalled->begin) &&
+          LC_LOAD(before->end) - LC_LOAD(before->begin) >= ticks_of(150 * MS));
+    CHECK(LC_LOAD(after->kind) == LC_ENDED_TURN && LC_LOAD(after->turn_callbacks) == 6);
+    CHECK(LC_LOAD(after->end) - LC_LOAD(after->begin) >= ticks_of(120 * MS));
+    CHECK(LC_LOAD(after->longest_ticks) < ticks_of(160 * MS));
+    CHECK(LC_LOAD(s.lane->callbacks) == 12 && LC_LOAD(s.lane->stalls) == 3);
+    begin_turn(); /* nothing of it is left for the next turn */
+    callback(4, 1);
+    end_turn();
+    CHECK(LC_LOAD(s.lane->ended_count) == 3 && LC_LOAD(s.lane->callbacks) == 13);
+}
+
+TEST(a_part_of_a_turn_that_is_no_stall_is_long_work)
+{
+    begin_story();
+    begin_turn();
+    for (int i = 0; i < 8; i++) {
+        callback(1, 10);
+    }
+    callback(2, 200);
+    end_turn();
+    CHECK(recorded() == 2 && LC_LOAD(s.lane->ended_count) == 1);
+    CHECK(LC_LOAD(entry(2)->kind) == LC_ENDED_TURN && LC_LOAD(entry(2)->callbacks) == 8);
+    CHECK(LC_LOAD(entry(2)->end) == LC_LOAD(entry(1)->begin));
+}
+
+TEST(a_turn_that_ended_in_a_callback_has_no_part_before_it)
+{
+    begin_story();
+    begin_turn();
+    for (int i = 0; i < 6; i++) {
+        callback(1, 19);
+    }
+    lc_callback_begin(s.lane, 2, 0);
+    end_turn();
+    const uint64_t callbacks = LC_LOAD(s.lane->callbacks);
+    age_callback(&s, 150);
+    lc_callback_end(stage_context(&s), s.lane);
+    CHECK(LC_LOAD(s.lane->ended_count) == 2 && LC_LOAD(s.lane->callbacks) == callbacks);
+}
+
 TEST(stalls_are_recorded_too_and_before_they_are_told)
 {
     begin_story();
@@ -132,7 +195,8 @@ TEST(stalls_are_recorded_too_and_before_they_are_told)
     end_turn();
     CHECK(LC_LOAD(s.lane->ended_count) == 2 && LC_LOAD(s.lane->ended[1].kind) == LC_ENDED_TURN);
     CHECK(recorded() == 7); /* its callbacks explain it, but it is the stall */
-    CHECK(LC_LOAD(entry(7)->kind) == LC_ENDED_TURN && LC_LOAD(entry(7)->epoch) == LC_LOAD(s.lane->ended[1].turn_epoch));
+    CHECK(LC_LOAD(entry(7)->kind) == LC_ENDED_TURN &&
+          LC_LOAD(entry(7)->epoch) == LC_LOAD(s.lane->ended[1].turn_epoch));
 }
 
 TEST(the_ring_goes_round)
@@ -163,7 +227,8 @@ TEST(a_round_in_haste_doubles_the_limit_up_to_half_the_threshold)
         end_turn(); /* is recorded, too, where a busy machine makes it last */
         if ((recorded() + LC_LONG_WORK_COUNT - 1u) / LC_LONG_WORK_COUNT != rounds) {
             const uint64_t now = LC_LOAD(s.lane->long_limit);
-            CHECK(now == (begun == 0 ? limit : limit * 2u) || (now == limit && limit * 4u > LC_LOAD(s.lane->threshold)));
+            CHECK(now == (begun == 0 ? limit : limit * 2u) ||
+                  (now == limit && limit * 4u > LC_LOAD(s.lane->threshold)));
             limit = now;
             begun++;
         }

@@ -58,7 +58,8 @@ TEST(a_burst_is_told_by_name_from_the_first_look_on)
         run_callback(RENDER, lc_ns_to_ticks(i == 7 ? 9000 : 1000, rate));
     }
     look(&s);
-    CHECK(LC_LOAD(contributor(slot(&s, 0), "parse")->count) == 300); /* while it lasts, should the process die */
+    /* while it lasts, should the process die */
+    CHECK(LC_LOAD(contributor(slot(&s, 0), "parse")->count) == 300);
     run_callback(STORE, lc_ns_to_ticks(500, rate));
     age_turn(&s, 100);
     lc_turn_end(stage_context(&s), s.lane);
@@ -67,11 +68,13 @@ TEST(a_burst_is_told_by_name_from_the_first_look_on)
     const lc_slot *it = slot(&s, 0);
     CHECK(LC_LOAD(it->state) == LC_SLOT_ENDED && LC_LOAD(it->kind) == LC_ENDED_TURN);
     CHECK(LC_LOAD(it->contributor_count) == 3 && LC_LOAD(it->contributors_dropped) == 0);
-    CHECK(LC_LOAD(it->contributors_from_ns) + 1000 >= from_ns && LC_LOAD(it->contributors_from_ns) <= lc_now_ns());
+    CHECK(LC_LOAD(it->contributors_from_ns) + 1000 >= from_ns &&
+          LC_LOAD(it->contributors_from_ns) <= lc_now_ns());
     const lc_contributor_entry *render = contributor(it, "render");
     CHECK(LC_LOAD(render->count) == 300);
     const uint64_t total = LC_LOAD(render->total_ns);
-    const uint64_t lost = 1u + (rate >> 32); /* in each, at the most: ticks are rounded down, and may be some ns long */
+    /* in each, at the most: ticks are rounded down, and may be some ns long */
+    const uint64_t lost = 1u + (rate >> 32);
     CHECK(total > 299u * (1000u - lost) + 9000u - lost && total < 299u * 1001u + 9001u);
     CHECK(LC_LOAD(render->longest_ns) >= 9000u - lost && LC_LOAD(render->longest_ns) < 9001u);
     CHECK(LC_LOAD(contributor(it, "store")->count) == 1);

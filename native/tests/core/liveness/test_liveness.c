@@ -104,7 +104,8 @@ TEST(the_loop_and_its_callback_are_named)
     memcpy(s.lane->loop_kind, "asyncio", sizeof "asyncio");
     memcpy(address.sun_path + 1, name + 1, (size_t)length - 1);
     manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK(bind(manager, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length)) == 0);
+    CHECK(bind(manager, (struct sockaddr *)&address,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length)) == 0);
     lc_feed_open(&s.watchdog.feed, name, 3 * S);
     const uint64_t now = lc_now_ns();
     CHECK(lc_liveness_look(&s.watchdog, now) == now + 3 * S && was_told("WATCHDOG=1"));
@@ -116,8 +117,10 @@ TEST(the_loop_and_its_callback_are_named)
         lc_liveness_look(&s.watchdog, now + i * S);
     }
     CHECK(was_told("WATCHDOG=1")); /* at 3 s it has lasted for 2 */
-    CHECK(was_told("STATUS=loopcanary: Main?Thread (asyncio) has not waited for events for 4.0 s, in handler"));
-    CHECK(lc_liveness_look(&s.watchdog, now + 60 * S) == now + 60 * S + LC_PROGRESS_LOOK_NS && !was_told("WATCHDOG=1"));
+    CHECK(
+        was_told("STATUS=loopcanary: Main?Thread (asyncio) has not waited for events for 4.0 s, in handler"));
+    CHECK(lc_liveness_look(&s.watchdog, now + 60 * S) == now + 60 * S + LC_PROGRESS_LOOK_NS &&
+          !was_told("WATCHDOG=1"));
     lc_callback_end(stage_context(&s), s.lane);
     lc_turn_end(stage_context(&s), s.lane);
     lc_liveness_look(&s.watchdog, now + 61 * S);

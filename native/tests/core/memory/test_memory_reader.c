@@ -1,5 +1,5 @@
-/* Reading one's own memory where the kernel refuses process_vm_writev and process_vm_readv: by /proc/self/mem, which the
- * program may close. */
+/* Reading one's own memory where the kernel refuses process_vm_writev and process_vm_readv: by
+ * /proc/self/mem, which the program may close. */
 #include "core/memory/memory_reader.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ long syscall(long number, ...)
     return process_vm_writev(pid, from, count, into, joined, 0);
 }
 
-ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
-                         unsigned long remotes, unsigned long flags)
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long locals,
+                         const struct iovec *remote, unsigned long remotes, unsigned long flags)
 {
     (void)pid, (void)local, (void)locals, (void)remote, (void)remotes, (void)flags;
     errno = EPERM;
@@ -72,8 +72,9 @@ TEST(where_it_may_memory_is_written_to_itself)
     refuses_writev = false;
     CHECK(lc_memory_reader_open(&reader, getpid()) == LC_READER_VM_WRITEV && reads(7));
     uint64_t a = 1, b = 2, c = 3, copies[3] = {0};
-    const lc_read_request row[] = {
-        {(uint64_t)(uintptr_t)&a, &copies[0], 8}, {(uint64_t)(uintptr_t)&b, &copies[1], 8}, {(uint64_t)(uintptr_t)&c, &copies[2], 8}};
+    const lc_read_request row[] = {{(uint64_t)(uintptr_t)&a, &copies[0], 8},
+                                   {(uint64_t)(uintptr_t)&b, &copies[1], 8},
+                                   {(uint64_t)(uintptr_t)&c, &copies[2], 8}};
     CHECK(reader.read(&reader, row, 3) == 3 && copies[0] == 1 && copies[1] == 2 && copies[2] == 3);
 }
 
@@ -82,8 +83,9 @@ TEST(what_cannot_be_read_ends_the_row)
     static const uint64_t nowhere[] = {8, UINT64_C(1) << 50}; /* not mapped; of no process */
     for (int i = 0; i < 2; i++) {
         uint64_t a = 4, copies[3] = {0};
-        const lc_read_request row[] = {
-            {(uint64_t)(uintptr_t)&a, &copies[0], 8}, {nowhere[i], &copies[1], 8}, {(uint64_t)(uintptr_t)&a, &copies[2], 8}};
+        const lc_read_request row[] = {{(uint64_t)(uintptr_t)&a, &copies[0], 8},
+                                       {nowhere[i], &copies[1], 8},
+                                       {(uint64_t)(uintptr_t)&a, &copies[2], 8}};
         CHECK(reader.read(&reader, row, 3) == 1 && copies[0] == 4 && copies[2] == 0);
         CHECK(reader.read(&reader, &row[1], 1) == 0);
     }
@@ -105,7 +107,8 @@ TEST(after_a_fork_a_process_reads_itself)
         _exit(write(told[1], &is_own, sizeof is_own) != (ssize_t)sizeof is_own);
     }
     bool is_own = false;
-    CHECK(child > 0 && read(told[0], &is_own, sizeof is_own) == (ssize_t)sizeof is_own && is_own && copy == 0);
+    CHECK(child > 0 && read(told[0], &is_own, sizeof is_own) == (ssize_t)sizeof is_own && is_own &&
+          copy == 0);
     close(told[0]);
     close(told[1]);
     CHECK(waitpid(child, NULL, 0) == child);

@@ -5,7 +5,8 @@
 #include <sched.h>
 #include <ucontext.h>
 
-#if !defined(__SANITIZE_THREAD__) /* which calls handlers later with a context of its own, and makes a fork of vfork */
+/* which calls handlers later with a context of its own, and makes a fork of vfork */
+#if !defined(__SANITIZE_THREAD__)
 static void is_opened_by_a_call(void)
 {
     sigset_t none, blocked;
@@ -48,7 +49,8 @@ static void look_for_pending(void)
 }
 
 #if !defined(__SANITIZE_THREAD__)
-static void waits_for_its_child(void) /* until that ends or executes: only a fatal signal ends such a wait before */
+/* until that ends or executes: only a fatal signal ends such a wait before */
+static void waits_for_its_child(void)
 {
     look_for_pending();
     const pid_t parent = getpid(), killer = fork();
@@ -93,9 +95,9 @@ static void comes_late(void)
 {
     struct sigaction ours;
     siginfo_t info = {.si_signo = SIGTERM, .si_code = SI_USER};
-    ucontext_t context;
+    ucontext_t context = {0};
     begin(BIT(SIGTERM));
-    CHECK(sigaction(SIGTERM, NULL, &ours) == 0 && getcontext(&context) == 0);
+    CHECK(sigaction(SIGTERM, NULL, &ours) == 0 && sigprocmask(SIG_SETMASK, NULL, &context.uc_sigmask) == 0);
     lc_dispositions_end();
     ours.sa_sigaction(SIGTERM, &info, &context); /* a thread that the kernel has sent there before */
 }

@@ -218,7 +218,8 @@ static void calls_sigaction(void)
     struct sigaction now;
     lc_dispositions_begin(BIT(SIGTERM), note, (const void *)(uintptr_t)calls_sigaction);
     const struct sigaction action = {.sa_handler = called};
-    CHECK(sigaction(SIGTERM, &action, NULL) == 0 && sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler == called);
+    CHECK(sigaction(SIGTERM, &action, NULL) == 0 && sigaction(SIGTERM, NULL, &now) == 0 &&
+          now.sa_handler == called);
     raise(SIGTERM);
     lc_dispositions_end();
     raise(SIGTERM);

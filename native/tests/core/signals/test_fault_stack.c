@@ -1,6 +1,10 @@
 /* Alternate stacks: a stack that has run over leaves a note, and the process ends as without us. */
 #include "core/signals/fault_stack.h"
 
+#include <sys/resource.h>
+
+#include "core/host/process_facts.h"
+
 #include "tests/core/signals/in_child.h"
 
 /* The sanitizer's own would be there before ours. */
@@ -202,5 +206,20 @@ static void others_come_here(void)
 }
 
 TEST(a_thread_that_was_there_gets_one_when_it_comes) { CHECK(in_a_child(others_come_here) == WELL); }
+
+#if !defined(__SANITIZE_THREAD__) /* it maps and unmaps terabytes meanwhile */
+static void has_few_addresses(void)
+{
+    struct rlimit limit = {RLIM_INFINITY - 1, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    limit.rlim_cur -= lc_spare_addresses();
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    begin_with_stacks();
+    CHECK(!has_stack());
+    in_a_thread(has_none);
+}
+
+TEST(the_programs_last_addresses_are_left_to_it) { CHECK(in_a_child(has_few_addresses) == WELL); }
+#endif
 
 int main(void) { return run_stories(); }

@@ -157,7 +157,8 @@ TEST(its_threads_are_stored_in_order_and_once)
     CHECK(entry_at(last)->lock_kind == LC_LOCK_MODULE && entry_at(last)->module.bytes == 4);
     const lc_wait_entry *middle = entry_at(entry_at(last)->before);
     CHECK(middle->tid == tids[1] && middle->holder_tid == tids[2] && middle->stack != LC_NO_REF);
-    CHECK(middle->lock_kind == LC_LOCK_PLAIN && middle->lock_proof == LC_PROOF_WITH && middle->lock_frame == 2);
+    CHECK(middle->lock_kind == LC_LOCK_PLAIN && middle->lock_proof == LC_PROOF_WITH &&
+          middle->lock_frame == 2);
     const lc_wait_entry *first = entry_at(middle->before);
     CHECK(first->tid == tids[0] && first->holder_tid == tids[1] && first->before == LC_NO_REF);
     CHECK(followed());
@@ -214,7 +215,8 @@ TEST(another_circle_is_another_one)
 {
     begin(1, 0, 0);
     CHECK(!followed() && followed());
-    holders[0] = 2; /* it went from one thread to another: the first one ran, the thread that waits slept on */
+    /* it went from one thread to another: the first one ran, the thread that waits slept on */
+    holders[0] = 2;
     stir(1);
     CHECK(!followed());
     CHECK(followed() && !circle.stored);

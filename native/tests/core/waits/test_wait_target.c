@@ -19,7 +19,7 @@
 
 #include "tests/check.h"
 #include "core/clock/clock.h"
-#include "core/waits/socket_name.h"
+#include "core/waits/descriptor_target.h"
 #include "core/waits/syscall_shape.h"
 #include "core/waits/wait_target.h"
 
@@ -41,7 +41,8 @@ static lc_target asked(int64_t number, uint64_t a, uint64_t b, uint64_t c)
 
 static int is(const lc_target *target, lc_target_kind kind, const char *text)
 {
-    return target->kind == kind && target->length == strlen(text) && memcmp(target->text, text, target->length) == 0;
+    return target->kind == kind && target->length == strlen(text) &&
+           memcmp(target->text, text, target->length) == 0;
 }
 
 static uint64_t address_of(const void *object) { return (uint64_t)(uintptr_t)object; }
@@ -52,8 +53,9 @@ TEST(files_are_named_by_the_path_they_were_opened_by)
     snprintf(path, sizeof path, "%s/journal", folder);
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
     CHECK(fd >= 0);
-    const int64_t calls[] = {SYS_read, SYS_write, SYS_pread64, SYS_fsync, SYS_fdatasync, SYS_ftruncate, SYS_flock,
-                             SYS_fallocate, SYS_getdents64, SYS_sendfile, SYS_splice, SYS_ioctl};
+    const int64_t calls[] = {SYS_read,       SYS_write,     SYS_pread64, SYS_fsync,
+                             SYS_fdatasync,  SYS_ftruncate, SYS_flock,   SYS_fallocate,
+                             SYS_getdents64, SYS_sendfile,  SYS_splice,  SYS_ioctl};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         const lc_target target = asked(calls[i], (uint64_t)fd, 0, 0);
         CHECK(is(&target, LC_TARGET_FILE, path) && target.pid == 0);
@@ -173,8 +175,10 @@ TEST(sockets_are_named_by_their_peer_also_while_they_connect)
 TEST(addresses_of_every_family_have_a_text)
 {
     char text[LC_STRING_MAX];
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(443), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    CHECK(lc_socket_address_text(&six, sizeof six, text, sizeof text) == 9 && memcmp(text, "[::1]:443", 9) == 0);
+    struct sockaddr_in6 six = {
+        .sin6_family = AF_INET6, .sin6_port = htons(443), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    CHECK(lc_socket_address_text(&six, sizeof six, text, sizeof text) == 9 &&
+          memcmp(text, "[::1]:443", 9) == 0);
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     const size_t head = offsetof(struct sockaddr_un, sun_path);
     memcpy(un.sun_path, "\0name", 5);
@@ -212,11 +216,12 @@ TEST(of_several_descriptors_only_what_is_common_is_told)
     }
 }
 
-/* The kernel sets a command's begin and its end one after the other; and while it reads the program from a disk (state D), its
- * arguments are not asked for. */
+/* The kernel sets a command's begin and its end one after the other; and while it reads the program from a
+ * disk (state D), its arguments are not asked for. */
 static bool waits_by_command(pid_t pid)
 {
-    static const char command_line[] = "sleep\0" "1000";
+    static const char command_line[] = "sleep\0"
+                                       "1000";
     static const char state[] = "(sleep) S";
     char path[64], text[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
@@ -254,7 +259,7 @@ static pid_t child_that_waits(int output)
         if (output >= 0) {
             dup2(output, 1);
         }
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where a check fails */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);     /* also where a check fails */
         fcntl(ready[1], F_SETFD, FD_CLOEXEC); /* closed by exec, before the kernel has the new command */
         close(ready[0]);
         execlp("sleep", "sleep", "1000", (char *)NULL);
@@ -313,7 +318,8 @@ TEST(children_are_named_by_their_command)
 
 TEST(other_calls_have_no_target)
 {
-    const int64_t calls[] = {SYS_futex, SYS_clock_nanosleep, SYS_getpid, LC_SYSCALL_RUNNING, LC_SYSCALL_UNKNOWN, 100000};
+    const int64_t calls[] = {SYS_futex,          SYS_clock_nanosleep, SYS_getpid,
+                             LC_SYSCALL_RUNNING, LC_SYSCALL_UNKNOWN,  100000};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         CHECK(lc_syscall_shape_of(calls[i]).kind == LC_SHAPE_NONE);
         CHECK(asked(calls[i], 0, 0, 0).kind == LC_TARGET_NONE);

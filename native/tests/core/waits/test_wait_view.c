@@ -134,8 +134,12 @@ TEST(all_threads_are_searched_for_a_holder_ever_more_rarely)
         CHECK(sample.lock_kind == LC_LOCK_PLAIN && sample.lock_proof == LC_PROOF_NONE);
         CHECK(sample.holder_tid == 0 && holder == 0); /* not who holds the GIL */
     }
-    source.lock = (lc_lock_view){.kind = LC_LOCK_MODULE, .proof = LC_PROOF_WITH, .holder_thread_state = 8192,
-                                 .holder_tid = 7, .frame = 3, .module = {"json", 4}};
+    source.lock = (lc_lock_view){.kind = LC_LOCK_MODULE,
+                                 .proof = LC_PROOF_WITH,
+                                 .holder_thread_state = 8192,
+                                 .holder_tid = 7,
+                                 .frame = 3,
+                                 .module = {"json", 4}};
     lc_sample_entry sample = sampled(&reading, &holder);
     CHECK(sample.lock_kind == LC_LOCK_MODULE && sample.lock_proof == LC_PROOF_WITH && named(&sample, "json"));
     CHECK(sample.target_kind == LC_TARGET_NONE && sample.holder_tid == 7 && holder == 8192);

@@ -13,7 +13,7 @@ typedef struct {
     lc_gil_state gil;
     void (*during_walk)(void); /* what the program does while it is read */
     unsigned walks;
-    lc_lock_view lock; /* what is answered of locks */
+    lc_lock_view lock;         /* what is answered of locks */
     lc_lock_question question; /* the last one */
     unsigned questions;
     uint64_t other_tid; /* of the second thread that is answered; 0: 2 */
@@ -52,7 +52,8 @@ static uint64_t scripted_thread_state(lc_frame_source *self, uint64_t tid)
     return 16u * tid;
 }
 
-static uint32_t scripted_threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out, uint32_t room)
+static uint32_t scripted_threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
+                                 uint32_t room)
 {
     const uint64_t other = ((scripted_source *)self)->other_tid;
     if (room < 2) {
@@ -97,7 +98,9 @@ static bool scripted_waits_for(lc_frame_source *self, uint64_t thread_state, uin
 static lc_text scripted_text(lc_frame_source *self, uint64_t str_object)
 {
     (void)self;
-    return str_object == 8 ? (lc_text){"mount", 5} : str_object ? (lc_text){"checkout", 8} : (lc_text){NULL, 0};
+    return str_object == 8 ? (lc_text){"mount", 5}
+           : str_object    ? (lc_text){"checkout", 8}
+                           : (lc_text){NULL, 0};
 }
 
 static lc_text scripted_kind_name(lc_frame_source *self, lc_work_kind kind)

@@ -1,11 +1,14 @@
-/* A machine that sleeps and a counter that is set, in the middle of work. The clocks are virtual: to go on, what was before is
- * moved into the past, on the ticks alone. */
+/* A machine that sleeps and a counter that is set, in the middle of work. The clocks are virtual: to go
+ * on, what was before is moved into the past, on the ticks alone. */
 #include "core/watchdog/stall_slot.h"
 #include "tests/core/lane/bench_lane.h"
 
 static stage s;
 
-static uint64_t ticks_of(uint64_t ms) { return lc_ns_to_ticks(ms * MS, LC_LOAD(s.flight.header->tick_ns_q32)); }
+static uint64_t ticks_of(uint64_t ms)
+{
+    return lc_ns_to_ticks(ms * MS, LC_LOAD(s.flight.header->tick_ns_q32));
+}
 
 /* The counter is found to have gone on by as many ticks, while CLOCK_MONOTONIC stood. */
 static void move_counter(uint64_t ticks)

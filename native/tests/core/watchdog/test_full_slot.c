@@ -1,4 +1,5 @@
-/* A slot whose heap fills with stacks: the stall goes on in another one, and its end is seen as its begin is. */
+/* A slot whose heap fills with stacks: the stall goes on in another one, and its end is seen as its begin
+ * is. */
 
 #include "tests/core/lane/bench_lane.h"
 
@@ -74,7 +75,8 @@ static bool is_stack(const lc_slot *slot, uint32_t offset, uint32_t depth)
     bool same = head->frames == depth;
     for (uint32_t i = 0; same && i < depth; i++) {
         const lc_code_entry *code = at(slot, frames[i].code);
-        same = frames[i].line == 10 + i && is_text(slot, code->filename, "app.py") && is_text(slot, code->qualname, "handler");
+        same = frames[i].line == 10 + i && is_text(slot, code->filename, "app.py") &&
+               is_text(slot, code->qualname, "handler");
     }
     return same;
 }
@@ -83,7 +85,8 @@ TEST(a_stall_whose_stacks_fill_its_slot_goes_on_in_another)
 {
     uint64_t first_index, index;
     const uint64_t threshold = LC_LOAD(s.lane->threshold);
-    LC_STORE(s.lane->threshold, 1000u * threshold); /* a thousand samples are slow on a busy machine, and this is to be no stall */
+    /* a thousand samples are slow on a busy machine, and this is to be no stall */
+    LC_STORE(s.lane->threshold, 1000u * threshold);
     s.source.depth = LC_STACK_FRAMES_MAX / 4;
     begin_work();
     take_samples(1);
@@ -212,6 +215,7 @@ TEST(where_no_other_slot_is_free_samples_are_dropped_and_counted)
     for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
         if (i != index) {
             CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, i) != NULL);
+            LC_STORE(slot(&s, i)->serial, i + 100u); /* none was taken */
             LC_STORE(slot(&s, i)->state, LC_SLOT_ENDED);
         }
     }
@@ -258,7 +262,8 @@ static void fill(lc_slot_writer *writer)
     for (uint32_t i = 0; i < stack.count; i++) {
         stack.frames[i] = (lc_frame){&code, 10 + i, 10 + i, 1, 5};
     }
-    memset((char *)slot + offsetof(lc_slot, lane), 0x5a, offsetof(lc_slot, threads) - offsetof(lc_slot, lane));
+    memset((char *)slot + offsetof(lc_slot, lane), 0x5a,
+           offsetof(lc_slot, threads) - offsetof(lc_slot, lane));
     LC_STORE(slot->heap_used, LC_SLOT_HEAP_OFFSET);
     LC_STORE(slot->sample_count, 0);
     LC_STORE(slot->thread_count, 0);
@@ -269,6 +274,7 @@ static void fill(lc_slot_writer *writer)
     slot->lane = 3;
     writer->host_interval_ns = 99;
     memset(writer->contributors, 7, sizeof writer->contributors);
+    writer->tally_from = 98;
     slot->scene = lc_slot_put_text(writer, (lc_text){"checkout", 8});
     for (uint32_t i = 0; i < 9; i++) {
         stack.hash = (100 + i) << 8;
@@ -309,14 +315,16 @@ TEST(all_that_a_slot_holds_is_moved)
     to.slot = lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 1);
     lc_slot_move(&to, &from, 2, &moved);
     const lc_slot *slot = to.slot;
-    CHECK(has_the_facts(slot, from.slot) && to.host_interval_ns == 99 && to.contributors[3] == 7);
+    CHECK(has_the_facts(slot, from.slot) && to.host_interval_ns == 99);
+    CHECK(to.contributors[3] == 7 && to.tally_from == 98);
     CHECK(LC_LOAD(slot->state) == LC_SLOT_FREE && LC_LOAD(slot->serial) == 12 && slot->lane == 3);
     CHECK(is_text(slot, slot->scene, "checkout") && slot->callback.bytes == 0);
     CHECK(LC_LOAD(slot->sample_count) == 5);
     for (uint32_t i = 0; i < 5; i++) {
         const lc_sample_entry *sample = &slot->samples[i];
         CHECK(sample->at_ns == 2 * i + 1 && is_text(slot, sample->target, "db:5432"));
-        CHECK(is_stack(slot, sample->stack, 3) && hash_at(slot, sample->stack) == ((UINT64_C(100) + 2 * i) << 8 | 1u));
+        CHECK(is_stack(slot, sample->stack, 3) &&
+              hash_at(slot, sample->stack) == ((UINT64_C(100) + 2 * i) << 8 | 1u));
         CHECK(i % 2 ? sample->holder_stack == LC_NO_REF
                     : hash_at(slot, sample->holder_stack) == ((UINT64_C(150) + 2 * i) << 8 | 1u));
     }
@@ -333,8 +341,10 @@ TEST(all_that_a_slot_holds_is_moved)
         CHECK(is_text(slot, name->name, name->tid == 20 ? "one" : "another") && name->before < offset);
         offset = name->before;
     }
-    CHECK(waits == 3 && names == 3 && !lc_slot_wants_thread_name(&to, 21) && lc_slot_wants_thread_name(&to, 23));
-    CHECK(is_text(slot, slot->contributors[0].name, "parse") && is_text(slot, slot->contributors[0].site_file, "site.py"));
+    CHECK(waits == 3 && names == 3 && !lc_slot_wants_thread_name(&to, 21) &&
+          lc_slot_wants_thread_name(&to, 23));
+    CHECK(is_text(slot, slot->contributors[0].name, "parse") &&
+          is_text(slot, slot->contributors[0].site_file, "site.py"));
     CHECK(LC_LOAD(slot->host_count) == 1 && slot->hosts[0].at_ns == 77);
     CHECK(LC_LOAD(slot->heap_used) < LC_LOAD(from.slot->heap_used));
     CHECK(LC_LOAD(from.slot->sample_count) == 9 && is_stack(from.slot, from.slot->samples[1].stack, 3));

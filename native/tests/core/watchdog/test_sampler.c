@@ -76,7 +76,8 @@ TEST(a_holder_s_stack_does_not_write_over_the_waiter_s)
     begin_work();
     lc_slot *it = slot(&s, 0);
     CHECK(LC_LOAD(it->sample_count) == 1);
-    CHECK(is_called(it, it->samples[0].stack, "waiting") && is_called(it, it->samples[0].holder_stack, "holder"));
+    CHECK(is_called(it, it->samples[0].stack, "waiting") &&
+          is_called(it, it->samples[0].holder_stack, "holder"));
     end_work();
     LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
     s.source.source = before;

@@ -86,18 +86,20 @@ TEST(what_goes_on_is_not_taken)
     lc_callback_end(stage_context(&s), s.lane);
     lc_turn_end(stage_context(&s), s.lane);
     look(&s);
-    CHECK(serial_in(0) == kept && LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED && LC_LOAD(slot(&s, 0)->end_ns) != 0);
+    CHECK(serial_in(0) == kept && LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED &&
+          LC_LOAD(slot(&s, 0)->end_ns) != 0);
 }
 
-TEST(a_drains_slots_are_not_a_keepers)
+TEST(what_a_keeper_took_before_the_program_judges_is_used_again)
 {
     empty_slots();
-    LC_STORE(s.flight.header->takes, LC_TAKES_DRAIN);
     stall();
     const uint64_t first = serial_in(0);
     take(0, first);
+    LC_STORE(s.flight.header->takes, LC_TAKES_DRAIN);
     stall();
-    CHECK(serial_in(0) == first && serial_in(1) == first + 1u);
+    stall();
+    CHECK(serial_in(0) == first + 1u && serial_in(1) == first + 2u);
 }
 
 TEST(what_finds_no_slot_is_counted_and_a_take_makes_room)

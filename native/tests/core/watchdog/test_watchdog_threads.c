@@ -1,5 +1,6 @@
-/* The watchdog's own thread against program threads at full speed, and a drain that frees slots, or a keeper that takes what is
- * in them: under the thread sanitizer no race, and no stall is lost without being counted. Parking and waking, too. */
+/* The watchdog's own thread against program threads at full speed, and a drain that frees slots, or a
+ * keeper that takes what is in them: under the thread sanitizer no race, and no stall is lost without
+ * being counted. Parking and waking, too. */
 #include <pthread.h>
 #include <signal.h>
 
@@ -48,7 +49,8 @@ static uint64_t free_ended_slots(void)
     return freed;
 }
 
-/* As a keeper does, which cannot move a state. The serial comes first: a state that is loaded after it is no earlier stall's. */
+/* As a keeper does, which cannot move a state. The serial comes first: a state that is loaded after it is
+ * no earlier stall's. */
 static uint64_t take_ended_slots(void)
 {
     uint64_t taken = 0;

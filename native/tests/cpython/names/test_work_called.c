@@ -1,5 +1,5 @@
 /* What a loop has called: by the stack, and by what asyncio says is the loop's current task. */
-#include "cpython/names/work_called.h"
+#include "cpython/names/work_words.h"
 
 #include <string.h>
 
@@ -75,7 +75,8 @@ TEST(test_the_thread_s_task_counts_with_its_loop)
 
 TEST(test_the_function_is_inside_the_frames_around_the_loop)
 {
-    const lc_code_facts codes[] = {{.qualname = {"inner", 5}}, {.qualname = {"called", 6}}, {.qualname = {"main", 4}}};
+    const lc_code_facts codes[] = {
+        {.qualname = {"inner", 5}}, {.qualname = {"called", 6}}, {.qualname = {"main", 4}}};
     static lc_stack stack;
     stack.count = 3;
     for (uint32_t i = 0; i < stack.count; i++) {
@@ -93,7 +94,8 @@ TEST(test_the_function_is_inside_the_frames_around_the_loop)
 TEST(test_a_word_is_told_from_others)
 {
     CHECK(lc_is_called_work(lc_called_work(0, 0)) && lc_is_called_work(lc_called_work(loop, 7)));
-    CHECK(!lc_is_called_work(0) && !lc_is_called_work(loop) && !lc_is_called_work(loop | 1u) && !lc_is_called_work(loop | 2u));
+    CHECK(!lc_is_called_work(0) && !lc_is_called_work(loop) && !lc_is_called_work(loop | 1u) &&
+          !lc_is_called_work(loop | 2u));
 }
 
 int main(void) { return run_tests(); }

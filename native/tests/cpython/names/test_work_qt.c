@@ -1,5 +1,5 @@
 /* Classes by the names of their C++ types, and names of events: those that are, and those that lie. */
-#include "cpython/names/work_qt.h"
+#include "cpython/names/work_words.h"
 
 #include <string.h>
 
@@ -31,8 +31,8 @@ TEST(test_classes)
 
 TEST(test_names_that_are_none)
 {
-    static const char *const names[] = {"",    "*",     "N",       "N3",  "0",           "99Short",
-                                        "QTimer", "3A-B", "999999999999Q", "12", "ZN3foo3barEvE5Local"};
+    static const char *const names[] = {
+        "", "*", "N", "N3", "0", "99Short", "QTimer", "3A-B", "999999999999Q", "12", "ZN3foo3barEvE5Local"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(is_class(names[i], ""));
     }
@@ -53,7 +53,7 @@ TEST(test_words_tell_what_they_are)
 {
     const uint64_t work = lc_qt_work(UINT64_C(0x00007F1234567890), 65535);
     CHECK(lc_is_qt_work(work));
-    CHECK((work & LC_WORK_QT_RECEIVER_MASK) == UINT64_C(0x00007F1234567890));
+    CHECK((work & LC_WORK_ADDRESS_MASK) == UINT64_C(0x00007F1234567890));
     CHECK(work >> 48 == 65535);
     CHECK(!lc_is_qt_work(UINT64_C(0x00007F1234567890)));
     CHECK(!lc_is_qt_work(0));
@@ -63,7 +63,7 @@ TEST(test_an_event_that_deletes_its_receiver_leaves_none_to_be_named)
 {
     const uint64_t receiver = UINT64_C(0x00007F1234567890);
     const uint64_t work = lc_qt_work_ended(lc_qt_work(receiver, LC_QT_TYPE_DEFERRED_DELETE));
-    CHECK(lc_is_qt_work(work) && (work & LC_WORK_QT_RECEIVER_MASK) == 0);
+    CHECK(lc_is_qt_work(work) && (work & LC_WORK_ADDRESS_MASK) == 0);
     CHECK(strcmp(lc_qt_event_name((uint32_t)(work >> 48)), "DeferredDelete") == 0);
     CHECK(lc_qt_work_ended(lc_qt_work(receiver, 12)) == lc_qt_work(receiver, 12));
 }

@@ -21,7 +21,9 @@ int main(void)
     CHECK(gives(1, latin_1, 4, 5, "gr\xC3\xA4"));
     CHECK(gives(1, latin_1, 4, 3, "gr"));
     CHECK(gives(1, latin_1, 4, 0, ""));
-    CHECK(gives(2, two, 2, 64, "\xE4\xB8\x96" "a"));
+    CHECK(gives(2, two, 2, 64,
+                "\xE4\xB8\x96"
+                "a"));
     CHECK(gives(2, two + 2, 4, 64, "\xEF\xBF\xBD\xEF\xBF\xBF\xDF\xBF\xE0\xA0\x80"));
     CHECK(gives(4, four, 3, 64, "a\xF0\x9F\x90\xA4\xF4\x8F\xBF\xBF"));
     CHECK(gives(4, four, 3, 4, "a"));

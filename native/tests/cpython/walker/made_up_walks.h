@@ -36,10 +36,7 @@ static uint64_t version; /* PY_VERSION_HEX of the layout; all tests run for each
 static lc_code_deaths deaths;
 static lc_code_destructor slot;
 
-static inline void counting(struct _object *code)
-{
-    (void)code;
-}
+static inline void counting(struct _object *code) { (void)code; }
 
 static inline uint64_t code_at(uint32_t number)
 {

@@ -1,5 +1,5 @@
 /* Frames that come and go: the innermost one is another one in each reading. */
-#include "cpython/layouts/layout_opcodes.h"
+#include "cpython/layouts/layout.h"
 #include "tests/cpython/walker/made_up_walks.h"
 
 enum { RUNS = -1, CALLS = 3, CALLER = 1, CALLEE = 2, ENTRY = 8, CALLED_FUNCTIONS = 11 };
@@ -8,17 +8,14 @@ enum { RUNS = -1, CALLS = 3, CALLER = 1, CALLEE = 2, ENTRY = 8, CALLED_FUNCTIONS
 static struct {
     int32_t caller_stack; /* depth of its value stack */
     int32_t callee_stack;
-    bool by_way_of_c;     /* the caller calls a C function, which calls the callee */
-    bool caller_goes_on;  /* it is changed by each read */
+    bool by_way_of_c;    /* the caller calls a C function, which calls the callee */
+    bool caller_goes_on; /* it is changed by each read */
 } scene;
 
 enum { OPCODE_RUNS = 10, OPCODE_CALLS = 11 };
 static const uint8_t opcodes[256] = {[OPCODE_RUNS] = LC_OPCODE_RUNS, [OPCODE_CALLS] = LC_OPCODE_CALLS};
 
-static bool has_stacktop(void)
-{
-    return lc_layout_find(version)->frame_stack_bytes == 4;
-}
+static bool has_stacktop(void) { return lc_layout_find(version)->frame_stack_bytes == 4; }
 
 /* From 3.14 on the instruction tells it, and a frame that has ended has no code. */
 static void put_stack(made_up_memory *m, uint32_t frame, int32_t depth)
@@ -43,13 +40,15 @@ static void one_function_after_another(made_up_memory *m)
     const uint64_t entry = made_up_frame_address(ENTRY);
     const bool shim = scene.by_way_of_c && l->frame_entry == LC_ABSENT;
     made_up_frame(m, CALLER, made_up_frame_address(0), 1, 2);
-    made_up_put(m, caller - MADE_UP_BASE + 16, scene.caller_goes_on ? m->reads : 0, 8); /* a word that nobody asks for */
+    /* a word that nobody asks for */
+    made_up_put(m, caller - MADE_UP_BASE + 16, scene.caller_goes_on ? m->reads : 0, 8);
     put_stack(m, CALLER, scene.caller_stack);
     if (shim) {
         made_up_put(m, entry - MADE_UP_BASE + l->frame_previous, caller, 8);
         made_up_put(m, entry - MADE_UP_BASE + l->frame_owner, l->owner_shim, 1);
     }
-    made_up_frame(m, CALLEE, shim ? entry : caller, 4 + (uint32_t)((m->reads + source.counts.walks) / 3 % CALLED_FUNCTIONS), 2);
+    made_up_frame(m, CALLEE, shim ? entry : caller,
+                  4 + (uint32_t)((m->reads + source.counts.walks) / 3 % CALLED_FUNCTIONS), 2);
     put_stack(m, CALLEE, scene.callee_stack);
     if (l->frame_entry != LC_ABSENT) {
         made_up_put(m, made_up_frame_address(CALLEE) - MADE_UP_BASE + l->frame_entry, scene.by_way_of_c, 1);

@@ -92,10 +92,7 @@ TEST(test_another_code_object_at_the_same_address_is_another)
 
 /* ---- where the deaths of code objects are counted ------------------------------------------------ */
 
-static void not_counting(struct _object *code)
-{
-    (void)code;
-}
+static void not_counting(struct _object *code) { (void)code; }
 
 /* No longer a code object: a reader sees that. */
 static void spoil(uint32_t number)
@@ -168,7 +165,8 @@ TEST(test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_next)
         dies_before_read = memory.reads + read;
         CHECK(walk() == LC_WALK_OK && stack.count == 3);
         const lc_frame *frame = &stack.frames[1];
-        CHECK((is_named(frame, "second") && frame->line == 20) || (is_named(frame, "other") && frame->line == 500));
+        CHECK((is_named(frame, "second") && frame->line == 20) ||
+              (is_named(frame, "other") && frame->line == 500));
         dies_before_read = memory.reads + 1; /* if it has not yet */
         CHECK(walk() == LC_WALK_OK && is_named(frame, "other") && frame->line == 500);
         lc_cpython_source_close(&source);
@@ -181,14 +179,16 @@ static void dies_before_each_read(made_up_memory *m)
     lc_deaths_add(&deaths, code_at(1));
 }
 
-/* Its words, and what they point to, can look the same in all readings: freed memory does, and the next object's. */
+/* Its words, and what they point to, can look the same in all readings: freed memory does, and the next
+ * object's. */
 TEST(test_code_that_dies_between_the_readings_is_not_given_out)
 {
     open_source_that_counts(version, 4);
     memory.before_read = dies_before_each_read;
     CHECK(walk() == LC_WALK_OK && stack.inner_cut && stack.count == 1 && is_named(&stack.frames[0], "first"));
     memory.before_read = NULL;
-    CHECK(walk() == LC_WALK_OK && !stack.inner_cut && stack.count == 4 && is_named(&stack.frames[2], "second"));
+    CHECK(walk() == LC_WALK_OK && !stack.inner_cut && stack.count == 4 &&
+          is_named(&stack.frames[2], "second"));
     lc_cpython_source_close(&source);
 }
 
@@ -240,9 +240,9 @@ TEST(test_holder_of_the_gil)
 
 static void test_unknown_versions_have_no_layout(void)
 {
-    CHECK(lc_layout_find(0x030A0FF0) == NULL);  /* 3.10 */
-    CHECK(lc_layout_find(0x031000F0) == NULL);  /* 3.16 */
-    CHECK(lc_layout_find(0x030F00B1) == NULL);  /* 3.15 beta */
+    CHECK(lc_layout_find(0x030A0FF0) == NULL); /* 3.10 */
+    CHECK(lc_layout_find(0x031000F0) == NULL); /* 3.16 */
+    CHECK(lc_layout_find(0x030F00B1) == NULL); /* 3.15 beta */
     CHECK(lc_layout_find(0x030F00C1) != NULL && lc_layout_find(0x030B07F0) != NULL);
 }
 

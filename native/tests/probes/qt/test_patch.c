@@ -1,4 +1,5 @@
-/* Which objects' functions are known to be replaced, and what they were: a call through NULL would end the program. */
+/* Which objects' functions are known to be replaced, and what they were: a call through NULL would end the
+ * program. */
 #include "probes/qt/patch.c"
 
 #include "tests/check.h"

@@ -17,9 +17,10 @@ from loopcanary import keeper as place
 from loopcanary.assembly import native_module
 from loopcanary.assembly.doctor.loops import loop_facts
 from loopcanary.assembly.doctor.plugins import plugin_facts
+from loopcanary.assembly.doctor.programs import patches_of as patches_of
 from loopcanary.assembly.doctor.programs import program_facts
 from loopcanary.assembly.doctor.rights import rights_facts
-from loopcanary.assembly.kept import needed_at_start, no_keeper
+from loopcanary.assembly.kept import no_keeper
 from loopcanary.assembly.store import open_store
 from loopcanary.engine.recorder import MEMORY
 from loopcanary.facts import cgroup_limits
@@ -60,7 +61,9 @@ def doctor_facts(stores: Sequence[Path] = ()) -> Iterator[Row]:
     yield _keeper(settings)
     yield from _places(settings)
     yield from rights_facts(settings)
-    yield from map(_readable, stores)
+    for folder in stores:
+        yield _readable(folder)
+        yield from program_facts(folder)
     yield from _telling(settings)
     yield from plugin_facts(settings)
     yield _limits()
@@ -104,17 +107,12 @@ def _keeper(settings: Config) -> Row:
     except store.StoreError:
         is_store_usable = False
     is_native = settings.engine != PORTABLE and _native_obstacle() is None
-    missing = no_keeper(settings, is_native=is_native)
-    at_start = needed_at_start(settings, has_keeper=missing is None, is_store_usable=is_store_usable)
-    reason = missing or at_start
+    reason = no_keeper(settings, is_native=is_native, is_store_usable=is_store_usable)
     if reason is None and (problem := place.no_reaper()) is not None:
         return "keeper", "off", f"takes the stalls of programs if one is at work; none is started: {problem}"
     if reason is None:
         return "keeper", "ok", "takes the stalls of programs, in a process beside them"
-    why = "" if at_start in (None, reason) else f": {at_start}"
-    when = "with its first stall" if at_start is None else f"at its start{why}"
-    how = f"each program takes its stalls itself, on a thread of its own: {reason}"
-    return "keeper", "off", f"{how}. What judges is loaded {when}"
+    return "keeper", "off", f"each program judges its stalls itself, on a thread of its own: {reason}"
 
 
 def _native_obstacle() -> str | None:
@@ -168,6 +166,7 @@ def _places(settings: Config) -> Iterator[Row]:
     yield from program_facts(location.folder)
     yield _flight_place(settings.flight_dir)
     yield _startup_hook()
+    yield _children(settings)
 
 
 def _flight_place(wanted: str | None) -> Row:
@@ -212,27 +211,27 @@ def _telling(settings: Config) -> Iterator[Row]:
 
 def _obstacle_to(way: str, settings: Config) -> str | None:
     if way == "desktop":
-        from loopcanary.notifications import desktop_session
+        from loopcanary.notifications.notifier import no_desktop
 
-        return desktop_session.obstacle()
-    from loopcanary.notifications import address
+        return no_desktop()
+    from loopcanary.notifications.webhook import AddressError, read_address
 
     try:
-        address.read(os.environ, settings.webhook_file)
-    except address.AddressError as error:
+        read_address(os.environ, settings.webhook_file)
+    except AddressError as error:
         return str(error)
     return None
 
 
 def _sent(settings: Config, way: str) -> tuple[str, str] | None:
     """What became of the notifications of the latest run with this store."""
-    from loopcanary.notifications import standing
+    from loopcanary.notifications.notifier import read_status
 
     try:
         folder = store.find(settings.store).folder
     except store.StoreError:
         return None
-    status = standing.read_status(folder, way)
+    status = read_status(folder, way)
     if status is None:
         return None
     number = {key: value for key, value in status.items() if isinstance(value, int)}
@@ -248,11 +247,25 @@ def _sent(settings: Config, way: str) -> tuple[str, str] | None:
 def _startup_hook() -> Row:
     import site
 
+    what, name = "start by LOOPCANARY=1", "loopcanary-auto"
     folders = [*site.getsitepackages(), site.getusersitepackages()]
-    for folder in folders:
-        if Path(folder, "loopcanary.pth").is_file():
-            return "start by LOOPCANARY=1", "ok", "loopcanary.pth is installed"
-    return "start by LOOPCANARY=1", "off", "loopcanary.pth is not in site-packages; `loopcanary run` works"
+    if any(Path(folder, "loopcanary_auto.pth").is_file() for folder in folders):
+        return what, "ok", f"{name} is installed"
+    is_child = "_bootstrap" in os.environ.get(
+        "PYTHONPATH", ""
+    )  # of a watched program, which starts it otherwise
+    status = "problem" if os.environ.get("LOOPCANARY") == "1" and not is_child else "off"
+    return what, status, f"{name} is not installed; `loopcanary run` and install() work without it"
+
+
+def _children(settings: Config) -> Row:
+    if not settings.follow_children:
+        return "children", "off", "not watched (follow_children)"
+    return (
+        "children",
+        "ok",
+        "watched, but not a Python with -E, -I or -S; with a new PYTHONPATH it needs loopcanary-auto",
+    )
 
 
 def _limits() -> Row:
@@ -271,7 +284,8 @@ def self_test() -> Row:
         folder = Path(name)
         program = folder / "self_test.py"
         program.write_text(_SELF_TEST, encoding="utf-8")
-        command = [sys.executable, "-m", "loopcanary", "run", "--quiet", "--store", str(folder / "store")]
+        command = [sys.executable, "-P", "-m", "loopcanary", "run", "--quiet"]
+        command += ["--store", str(folder / "store")]
         try:
             ran = subprocess.run(  # noqa: S603 - ourselves
                 [*command, str(program)], check=False, capture_output=True, timeout=_SELF_TEST_S, cwd=folder

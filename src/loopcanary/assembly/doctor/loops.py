@@ -23,7 +23,7 @@ Row = tuple[str, str, str]
 _CHILD = """
 import importlib, json, sys
 import loopcanary
-canary = loopcanary.install(store=sys.argv[1], console=False, quiet=True, engine=sys.argv[3])
+canary = loopcanary.install(store=sys.argv[1], console="off", engine=sys.argv[3])
 failed = {}
 for kind, modules in json.loads(sys.argv[2]).items():
     for module in modules:  # several are different makes of one library, which need not go together
@@ -34,14 +34,8 @@ for kind, modules in json.loads(sys.argv[2]).items():
         else:
             failed.pop(kind, None)
             break
-native = sys.modules["loopcanary._native"] if sys.argv[3] == "native" else None
-hooked, answers = {}, {}
-for rows, hooks in ((hooked, native.hooked_waits()), (answers, native.hooked_answers())) if native else ():
-    for path, symbol in hooks:
-        rows.setdefault(path.rpartition("/")[2] or "the interpreter", []).append(symbol)
 refused = canary.boundary.reasons()
-print(json.dumps({"failed": failed, "refused": refused, "notes": canary.probe_notes(), "hooked": hooked,
-                  "answers": answers}))
+print(json.dumps({"failed": failed, "refused": refused, "notes": canary.probe_notes()}))
 loopcanary.uninstall()
 """
 _CHILD_S = 60
@@ -64,10 +58,6 @@ def loop_facts(engine: str = NATIVE) -> list[Row]:
         else (f"loop {kind.kind}", "off", "not watched by the portable engine")
         for kind, modules in installed.items()
     ]
-    for part, title in (("hooked", "hooked waits"), ("answers", "timed requests")):
-        hooked = [f"{name}: {_words(symbols)}" for name, symbols in told.get(part, {}).items()]
-        if hooked:
-            rows.append((title, "ok", "; ".join(hooked)))
     absent = [kind.kind for kind in kinds if kind not in installed]
     if absent:
         rows.append(("other loops", "off", f"not installed here: {', '.join(absent)}"))
@@ -95,7 +85,7 @@ def _tried(
     each = [_tried({kind: modules}, folder, engine) for kind, modules in installed.items()]
     return {
         part: {kind: said for one in each for kind, said in one.get(part, {}).items()}
-        for part in ("failed", "refused", "notes", "hooked", "answers")
+        for part in ("failed", "refused", "notes")
     }
 
 
@@ -103,7 +93,7 @@ def _child(
     installed: Mapping[LoopKind, Sequence[str]], folder: Path, engine: str
 ) -> dict[str, dict[str, object]] | None:
     modules = json.dumps({kind.kind: list(modules) for kind, modules in installed.items()})
-    command = [sys.executable, "-c", _CHILD, str(folder / "store"), modules, engine]
+    command = [sys.executable, "-P", "-c", _CHILD, str(folder / "store"), modules, engine]
     try:
         ran = subprocess.run(command, check=True, capture_output=True, timeout=_CHILD_S, cwd=folder)  # noqa: S603 - ourselves
         told: dict[str, dict[str, object]] = json.loads(ran.stdout.splitlines()[-1])
@@ -131,12 +121,8 @@ def _row(
     return name, "ok", "; ".join(map(str, said))
 
 
-def _words(symbols: object) -> str:
-    return ", ".join(map(str, symbols)) if isinstance(symbols, list) else ""
-
-
 def _versions(modules: Sequence[str], packages: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Of the packages that the modules are of, by what brings each; none of what comes with Python."""
+    """Versions of the distributions that bring these modules; none for modules of Python itself."""
     known = {module.partition(".")[0] for module in modules} & packages.keys()
     # Of several that bring parts of one package, the one that goes by its name.
     for distribution in sorted(min(packages[package], key=len) for package in known):

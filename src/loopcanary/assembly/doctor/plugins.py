@@ -8,6 +8,7 @@ from contextlib import closing
 
 from loopcanary import store
 from loopcanary.assembly.store import open_store
+from loopcanary.engine.apart import Apart
 from loopcanary.model import Config
 from loopcanary.model.search import IssueQuery
 from loopcanary.registry import GROUPS, REGISTRY, Registration
@@ -35,9 +36,10 @@ def plugin_facts(settings: Config) -> Iterator[Row]:
             if not one.is_built_in:
                 failures = _failures_of_latest_run(settings) if failures is None else failures
                 yield _other(one, failures)
-    for one in REGISTRY.installed():
-        if REGISTRY.find(one.group, one.name) is not one:
-            yield _name(one), "problem", f"of {one.origin}: the name is taken"
+    for group in GROUPS:
+        for one in REGISTRY.installed(group):
+            if REGISTRY.find(group, one.name) is not one:
+                yield _name(one), "problem", f"of {one.origin}: the name is taken"
 
 
 def _built_in(group: str, registered: Sequence[Registration]) -> Row:
@@ -63,7 +65,7 @@ def _name(one: Registration) -> str:
 def _problem(one: Registration) -> str | None:
     """Why it cannot be loaded; None: it can."""
     try:
-        one.load()
+        one.load() if one.is_built_in else Apart(None, str).bounded(one.load)
     except Exception as error:  # noqa: BLE001 - a third party's package, or a library that is not there
         return f"{type(error).__name__}: {error}"
     return None

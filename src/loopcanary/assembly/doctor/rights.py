@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loopcanary import store
 from loopcanary.assembly.store import open_store
-from loopcanary.engine import FEW, LEAST, LEAST_MB, address_space_left_mb, allowed_descriptors
+from loopcanary.engine import FEW, LEAST, LEAST_MB, allowed_descriptors, spare_address_space
 from loopcanary.model import Config
 from loopcanary.model.search import IssueQuery
 from loopcanary.words.guards import lost_words
@@ -24,9 +24,8 @@ def rights_facts(settings: Config) -> Iterator[tuple[str, str, str]]:
         yield _waits()
     if (descriptors := _descriptors()) is not None:
         yield descriptors
-    if (left := address_space_left_mb()) is not None and left < LEAST_MB:
-        words = f"{left} MB are left (ulimit -v): nothing is watched below {LEAST_MB} MB"
-        yield "address space", "problem", words
+    if spare_address_space() == 0:
+        yield "address space", "problem", f"nothing is watched: less than {LEAST_MB} MB are left (ulimit -v)"
     yield from _lost(settings)
 
 

@@ -19,7 +19,8 @@ from loopcanary import outside
 from loopcanary.assembly import native_module
 from loopcanary.assembly.dump import flight_file_of
 from loopcanary.model.method_map import ANSWER, ERRAND, ERRAND_ENDS
-from loopcanary.outside.errors import HangsError, NotReachableError, OutsideError
+from loopcanary.outside.processes import HangsError, NotReachableError, OutsideError
+from loopcanary.whose_folder import open_file
 
 _LOOK_EVERY_S = 0.01
 _ANSWER_BYTES = 1 << 16
@@ -79,7 +80,7 @@ class Errand:
         self._is_begun = False
 
     def ask(self, wanted: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """What the process answers. HangsError: nothing, in that time."""
+        """The answer of the process. HangsError: it gives none in that time."""
         self._is_begun = True
         self._put(wanted)
         answer = self._answer(timeout_s)
@@ -113,8 +114,9 @@ class Errand:
 
     def _read(self, suffix: str) -> dict[str, Any] | None:
         """What is in a file, if it is about this errand."""
-        with suppress(OSError, ValueError, RecursionError), Path(self._path + suffix).open("rb") as file:
-            found = json.loads(file.read(_ANSWER_BYTES))
+        with suppress(OSError, ValueError, RecursionError):
+            with os.fdopen(open_file(self._path + suffix), "rb") as file:
+                found = json.loads(file.read(_ANSWER_BYTES))
             if isinstance(found, dict) and found.get("id") == self._id:
                 return found
         return None

@@ -10,18 +10,20 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.assembly.methods import inside as methods
-from loopcanary.assembly.tracing import errands as tracers
-from loopcanary.model.method_map import ANSWER, ERRAND, ERRAND_ENDS
+from loopcanary.engine.calls import AskedCalls
+from loopcanary.model.method_map import ANSWER, ERRAND, ERRAND_ENDS, remove_calls
+from loopcanary.tracers.methods import CallsTracer, CannotTraceError
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
     from loopcanary.engine.canary import Canary
 
 _BYTES_MAX = 1 << 16
+_SECONDS_MAX = 3_600.0
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -31,15 +33,13 @@ def run_errand(canary: Canary, native: Native) -> None:
     if flight is None:
         return
     ends = _taken(flight + ERRAND_ENDS).split()
-    methods.end_what_is_over(canary, native, flight, ends)
+    _end_what_is_over(canary, native, flight, ends)
     errand = _read(_taken(flight + ERRAND))
     if errand is None or errand["id"].encode() in ends:
         return
-    with canary.boundary.on_own_thread():  # others' tracers may be called
-        if tracers.is_one(errand):
-            answer = tracers.run(canary, errand)
-        elif methods.is_one(errand):
-            answer = methods.run(canary, native, flight, errand)
+    with canary.boundary.on_own_thread():
+        if _asks_for_calls(errand):
+            answer = _trace(canary, native, flight, errand)
         else:
             answer = {"error": "it does not know what to do: it runs another version of loopcanary"}
     _leave(flight, {"id": errand["id"], **answer})
@@ -64,7 +64,7 @@ def _taken(path: str) -> bytes:
 
 
 def _read(text: bytes) -> dict[str, Any] | None:
-    """The errand; None: it is none."""
+    """The errand; None: the text is not an errand."""
     with suppress(ValueError, RecursionError):
         errand = json.loads(text)
         if isinstance(errand, dict) and isinstance(errand.get("id"), str):
@@ -73,12 +73,65 @@ def _read(text: bytes) -> dict[str, Any] | None:
 
 
 def _leave(flight: str, answer: dict[str, Any]) -> None:
-    """Where the command looks for it; in one step."""
+    """Puts the answer where the command looks for it, in one step."""
     path = flight + ANSWER
-    with suppress(OSError):  # who asked does not get it, and says so
+    with suppress(OSError):  # the command does not get the answer, and says so
         with suppress(FileNotFoundError):
             os.unlink(path + ".new")  # noqa: PTH108
         descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(answer, file)
         os.rename(path + ".new", path)  # noqa: PTH104
+
+
+# ---- calls that are traced for a while (`loopcanary methods`) ------------------------------------
+
+
+def _asks_for_calls(errand: dict[str, Any]) -> bool:
+    """Whether it is about this, and whole."""
+    methods, seconds = errand.get("methods"), errand.get("seconds")
+    return (
+        isinstance(methods, list)
+        and all(isinstance(one, str) for one in methods)
+        and isinstance(seconds, (int, float))
+        and 0 < seconds <= _SECONDS_MAX
+    )
+
+
+def _end_what_is_over(canary: Canary, native: Native, flight: str, ends: list[bytes]) -> None:
+    """`ends`: the ids of errands that are."""
+    running = canary.calls
+    if isinstance(running, AskedCalls) and _is_over(running, ends):
+        running.stop()
+        native.errand_at(0)
+        canary.calls = running.before
+        remove_calls(flight)
+
+
+def _trace(canary: Canary, native: Native, flight: str, errand: dict[str, Any]) -> dict[str, Any]:
+    """Begins, if it can; the answer."""
+    running = canary.calls
+    if running is None or not running.runs:
+        return _begun(canary, native, flight, errand)
+    if isinstance(running, AskedCalls):
+        return {"error": "its methods are traced for another command"}
+    return {"already": list(canary.config.methods)}
+
+
+def _is_over(running: AskedCalls, ends: list[bytes]) -> bool:
+    is_ended = running.errand.encode() in ends
+    return is_ended or not running.runs or time.monotonic_ns() >= running.until_ns
+
+
+def _begun(canary: Canary, native: Native, flight: str, errand: dict[str, Any]) -> dict[str, Any]:
+    """Traces; the answer says so, or why not."""
+    tracer = CallsTracer(native, errand["methods"], canary.config.methods_ring, canary.boundary.tell)
+    remove_calls(flight)
+    try:
+        notice = tracer.start(flight)
+    except (CannotTraceError, OSError) as error:
+        return {"error": str(error)}
+    until_ns = time.monotonic_ns() + int(errand["seconds"] * 1e9)
+    canary.calls = AskedCalls(tracer, canary.boundary, errand["id"], until_ns, canary.calls)
+    native.errand_at(until_ns)
+    return {"notice": notice}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -10,7 +11,8 @@ from pathlib import Path
 
 from loopcanary.keeper.exits import signal_of
 from loopcanary.model import KilledBy, Stall
-from loopcanary.words.endings import killed_by_words
+from loopcanary.source_text import SourceReader
+from loopcanary.words.endings import killed_by_words, with_reason
 
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -26,15 +28,19 @@ _LARGEST_BYTES = 1 << 16
 
 
 class Death:
-    """Of one process. `proc`, `cgroup`: where these are mounted."""
+    """The death of one process. `proc`, `cgroup`: where these are mounted."""
 
     def __init__(self, pid: int, parent_pid: int, *, proc: Path = _PROC, cgroup: Path = _CGROUP) -> None:
-        """Reads what is gone with the process. Raises nothing."""
+        """Reads the facts that are gone when the process has ended. Raises nothing."""
         self.status: int | None = None
-        """As `wait` has it; None: not known."""
+        """Status as `wait` returns it; None: not known."""
         self.ended_ns: int | None = None
-        """When that was seen, monotonic; None: not known."""
-        self._parent = _words(proc / str(parent_pid) / "cmdline")
+        """When the keeper saw the end, monotonic; None: not known."""
+        self.sources: SourceReader | None = None
+        """What is quoted of the process; None: what anything is quoted of."""
+        self._parent_pid = parent_pid
+        self._parent_at = proc / str(parent_pid) / "cmdline"
+        self._parent = _words(self._parent_at)
         self._gunicorn = _gunicorn_timeout(proc, parent_pid, self._parent)
         self._watchdog_us = _environment(proc / str(pid)).get("WATCHDOG_USEC", "")
         self._kills_in = _kill_counts(_read(proc / str(pid) / "cgroup"), cgroup)
@@ -43,16 +49,19 @@ class Death:
         """The program's setting."""
 
     def look(self) -> None:
-        """In a hang: what its group lost before was not this one."""
+        """Counts the kills in its group during a hang: earlier kills were not those of this process."""
         self._kills = self._count_kills()
 
     def in_stall(self, stall: Stall) -> KilledBy | None:
-        """What is known of the end of a process that was killed in this stall, which has what its own signals
-        say. None: nothing."""
+        """How the process ended that was killed in this stall; the stall has what the process noted of its
+        signals. None: unknown."""
         ended_by, seen = signal_of(self.status), stall.killed_by
+        if ended_by is None and self.status is not None:
+            status = os.waitstatus_to_exitcode(self.status)
+            return with_reason(seen, f"exit status {status}: the program ended itself, as by os._exit")
         if ended_by is None:
             return seen
-        reason = self._reason(ended_by, stall.duration_ns / _S)
+        reason = self._reason(ended_by, seen, stall.duration_ns / _S)
         if seen is None:
             return KilledBy(signal=ended_by, reason=reason)
         if seen.signal == ended_by:
@@ -60,7 +69,7 @@ class Death:
         before = f"{killed_by_words(seen)} came before" if seen.signal else seen.reason
         return KilledBy(signal=ended_by, reason="; ".join(filter(None, (reason, before))) or None)
 
-    def _reason(self, ended_by: str, stalled_s: float) -> str | None:
+    def _reason(self, ended_by: str, seen: KilledBy | None, stalled_s: float) -> str | None:
         if ended_by == "SIGKILL" and self._kills is not None and (self._count_kills() or 0) > self._kills:
             return "cgroup: out of memory"
         if ended_by not in ("SIGKILL", "SIGABRT"):
@@ -68,11 +77,27 @@ class Death:
         limit_s = self.exit_when_hung_ns / _S
         if ended_by == "SIGABRT" and 0 < limit_s <= stalled_s:
             return f"loopcanary: a turn of {limit_s:g} s (exit_when_hung)"
-        if self._gunicorn is not None and stalled_s >= self._gunicorn / _HALF:
+        if self._is_by_arbiter(ended_by, seen, stalled_s):
             return f"gunicorn arbiter: worker timeout {self._gunicorn} s"
         if ended_by == "SIGABRT" and self._watchdog_us.isdigit() and _is_systemd(self._parent):
             return f"systemd watchdog: no sign of life for {int(self._watchdog_us) / 1e6:g} s"
         return None
+
+    def _is_by_arbiter(self, ended_by: str, seen: KilledBy | None, stalled_s: float) -> bool:
+        """The arbiter sends SIGABRT when a worker's time is over, and SIGKILL a second later. A SIGKILL
+        without that is somebody else's, or that of an arbiter that ends itself."""
+        if self._gunicorn is None or stalled_s < self._gunicorn / _HALF:
+            return False
+        if not self._parent or _words(self._parent_at) != self._parent:
+            return False
+        if ended_by == "SIGABRT":
+            return seen is None or seen.pid in (None, self._parent_pid)
+        if seen is None:
+            return False
+        if seen.signal is not None:
+            return (seen.signal, seen.pid) == ("SIGABRT", self._parent_pid)
+        sent = re.match(r"SIGABRT came .* \(pid (\d+)\)$", seen.reason or "")
+        return sent is not None and int(sent[1]) == self._parent_pid
 
     def _count_kills(self) -> int | None:
         if self._kills_in is None:
@@ -125,7 +150,7 @@ def _environment(process: Path) -> dict[str, str]:
 
 
 def _words(path: Path) -> list[str]:
-    """Of a file in /proc whose words end with NUL."""
+    """The words of a file in /proc, each of which ends with NUL."""
     return [word for word in _read(path).decode("utf-8", "replace").split("\0") if word]
 
 

@@ -9,26 +9,27 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from loopcanary import diagnosis, flight
 from loopcanary import keeper as place
 from loopcanary.assembly.keeper.deaths import Death
-from loopcanary.assembly.keeper.notifier import Notifier
+from loopcanary.assembly.keeper.plugins import Plugins, bound_imports
 from loopcanary.assembly.keeper.program import FlightLife
 from loopcanary.assembly.keeper.stations import KeptStations
-from loopcanary.assembly.store import recover, retention_of
+from loopcanary.assembly.store import ignored_bugs, recover, retention_of
 from loopcanary.engine.flight_place import place_in_memory
-from loopcanary.keeper.files import DeathNote, StoreFailure, WatchedLife
-from loopcanary.keeper.kept_store import KeptStore
+from loopcanary.engine.threads import PythonThread
+from loopcanary.keeper.kept_store import DeathNote, KeptStore, StoreFailure, WatchedLife
 from loopcanary.keeper.loop import Keeper
-from loopcanary.keeper.seat import Seat
-from loopcanary.keeper.signals import Signals
-from loopcanary.model import Config, Session, SessionEnd, Stall, StallState
-from loopcanary.notifications.feed import Live
+from loopcanary.keeper.seat import APART, Seat, Signals
+from loopcanary.model import Config, Session, SessionEnd, Stall
+from loopcanary.notifications.notifier import Notifier
 from loopcanary.protocols.plugins import Interceptor
 from loopcanary.registry import INTERCEPTORS, REGISTRY
-from loopcanary.store import FLIGHT_FOLDER, Retention, Store, StoreError
+from loopcanary.store import FLIGHT_FOLDER, Recovery, Retention, Store, StoreError
 from loopcanary.store.recovery.flight_folder import FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.words.text import count_of, printable
 
@@ -36,6 +37,8 @@ _LINGER_NS = 10_000_000_000
 _MEMORY_BYTES = 256 << 20
 """Ten times what one takes that serves a hundred programs."""
 _DANGLES_S = 1.0
+_CLOSE_S = 0.5
+"""At the end, for notifications that are to be delivered still."""
 _OPEN_NS = 1_000_000_000
 """To open a database takes as long as to judge a stall; they come in swarms."""
 
@@ -46,29 +49,30 @@ def make_keeper(
     is_apart: bool,
     show: Callable[[str], object],
     complain: Callable[[str], object],
+    notify: Config | None = None,
 ) -> Keeper:
     """A keeper of these stores, not yet begun. Main thread.
 
     `is_apart`: a program has started it; it ends some seconds after the last watched process. `show`: gets a
-    line for people, `complain` one of what is wrong; neither raises.
+    line for people, `complain` one of what is wrong; neither raises. `notify`: the settings by which it
+    notifies; None: those of the first program that asks for it.
     """
     _allow_descriptors()
     if is_apart:
         _bound_memory()
+    bound_imports(complain)
     diagnosis.prepare()  # now: what a killed program leaves shall not wait for it
     about = {
         "pid": os.getpid(),
         "since_wall_ns": time.time_ns(),
         "version": place.VERSION,
         "prefix": sys.prefix,
-        "apart": is_apart,
+        APART: is_apart,
     }
-    kept = [
-        KeptStore(
-            Seat(str(store.folder)), StoreFiles(store, show, complain, is_apart=is_apart), complain, about
-        )
-        for store in stores
-    ]
+    kept = []
+    for store in stores:
+        files = StoreFiles(store, show, complain, is_apart=is_apart, notify=notify)
+        kept.append(KeptStore(Seat(str(store.folder)), files, complain, about))
     return Keeper(kept, Signals(), show, complain, linger_ns=_LINGER_NS if is_apart else None)
 
 
@@ -93,7 +97,7 @@ def _bound_memory() -> None:
 
 
 class StoreFiles:
-    """See keeper.files.Files."""
+    """See keeper.kept_store.Files."""
 
     def __init__(
         self,
@@ -102,23 +106,34 @@ class StoreFiles:
         complain: Callable[[str], object],
         *,
         is_apart: bool = False,
+        notify: Config | None = None,
     ) -> None:
         """As make_keeper."""
-        self.folder = store.folder / FLIGHT_FOLDER
         self._store = store
         self._show = show
         self._is_apart = is_apart
         self._has_dangling = False
         self._complain = complain
         self._counts: Counter[str] = Counter()
-        self._served: list[KeptStations] = []
         self._stores: dict[Retention, Store] = {}
         self._changes_before = 0
         self._close_ns: int | None = None
         """When to close the stores, unless something comes meanwhile."""
-        self._notifier = Notifier(store, self._live, complain)
+        thread = partial(PythonThread, name="loopcanary-notify")
+        self._notifier = Notifier(store.folder, partial(ignored_bugs, store), thread)
+        self._notify = notify
+        self._plugins = Plugins(complain)
         self._interceptors: list[Interceptor] | None = None
         """Those of packages; None: not loaded yet."""
+
+    def begin(self) -> None:
+        if self._notify is not None:
+            self._notifier.ask(self._notify, self._complain)
+
+    @property
+    def folder(self) -> Path:
+        """See Files."""
+        return Path(place.below(str(self._store.folder), FLIGHT_FOLDER))
 
     def names(self) -> Collection[str]:
         try:
@@ -127,6 +142,12 @@ class StoreFiles:
                 return [name for name in names if not _is_copy_of_a_file_that_is_there(folder, name)]
         except OSError:
             return []
+
+    def link(self, name: str) -> bool:
+        if not name.endswith(FLIGHT) or "/" in name:
+            return False
+        with self._folder() as folder:
+            return folder.link(name)
 
     def open(self, name: str) -> WatchedLife | None:
         if not name.endswith(FLIGHT):
@@ -160,17 +181,23 @@ class StoreFiles:
             f" both, and set {place.FLIGHT_DIR} to it in both"
         )
 
-    def take_in(self, name: str, death: DeathNote | None) -> None:
+    def recover(self, name: str, death: DeathNote | None) -> None:
         def intercepted(stall: Stall) -> Stall | None:
-            if isinstance(death, Death) and stall.state is StallState.KILLED:
+            if isinstance(death, Death) and stall.state.is_of_process:
                 stall = replace(stall, killed_by=death.in_stall(stall))
             return self._intercepted(stall)
 
         try:
             ended_ns = None if death is None else death.ended_ns
             found = recover(
-                self._store, living=False, names=(name,), intercept=intercepted, ended_ns=ended_ns
+                self._store,
+                living=False,
+                names=(name,),
+                intercept=intercepted,
+                ended_ns=ended_ns,
+                sources=death.sources if isinstance(death, Death) else None,
             )
+            self._notify_of(found)
         except StoreError as error:
             raise StoreFailure(str(error)) from error
         finally:
@@ -185,6 +212,12 @@ class StoreFiles:
             self._show(_death(session, [stall for stall in found.stalls if stall.session == session.id]))
         self._counts["stalls"] += len(found.stalls)
 
+    def _notify_of(self, found: Recovery) -> None:
+        try:
+            self._notifier.hear_all([*found.stalls, *found.issues], found.sessions)
+        except Exception as error:  # noqa: BLE001 - a third party's kind; what is stored is stored
+            self._complain(f"notifications: {type(error).__name__}: {error}")
+
     def hand_on(self, now_ns: int) -> int | None:
         changes = self._counts["changes"]
         if changes != self._changes_before:
@@ -195,18 +228,15 @@ class StoreFiles:
         return min((one for one in (due_ns, self._close_ns) if one is not None), default=None)
 
     def end(self) -> None:
-        self._notifier.end()
+        self._notifier.end(_CLOSE_S)
         self._close_stores()
 
     def _store_for(self, config: Config) -> Store:
         """Programs with the same retention share one."""
         retention = retention_of(config)
         if retention not in self._stores:
-            self._stores[retention] = Store(self._store.folder, retention=retention, notify=self._notice)
+            self._stores[retention] = Store(self._store.folder, retention=retention, notify=self._complain)
         return self._stores[retention]
-
-    def _notice(self, line: str) -> None:
-        self._complain(line)
 
     def _close_stores(self) -> None:
         """Idle, it shall hold nothing."""
@@ -219,11 +249,13 @@ class StoreFiles:
 
     def _of_packages(self) -> Sequence[Interceptor]:
         if self._interceptors is None:
-            self._interceptors = [found for _, found in REGISTRY.loaded(INTERCEPTORS)]
+            found = [one for _, one in REGISTRY.loaded(INTERCEPTORS)]
+            self._interceptors = [self._plugins.interceptor(one) for one in found]
         return self._interceptors
 
     def _intercepted(self, stall: Stall) -> Stall | None:
-        """Of a dead program. One that fails is switched off; the stall goes on without it."""
+        """Passes a dead program's stall through the interceptors. An interceptor that fails is switched off,
+        and the stall goes on without it."""
         for interceptor in list(self._of_packages()):
             try:
                 seen = interceptor(stall)
@@ -232,28 +264,22 @@ class StoreFiles:
                 stall = seen if isinstance(seen, Stall) else stall
             except Exception as error:  # noqa: BLE001 - a third party's
                 self._interceptors = [one for one in self._of_packages() if one is not interceptor]
-                self._complain(f"interceptor {interceptor!r} failed: {type(error).__name__}: {error}")
+                name = getattr(interceptor, "__qualname__", "")
+                why = f"{type(error).__name__}: {error}"
+                self._complain(f"interceptor {name} failed and is switched off: {why}")
         return stall
 
     def _stations(self, facts: dict[str, Any], header: flight.FlightHeader, pid: int | None) -> KeptStations:
-        made = KeptStations(
+        return KeptStations(
             facts,
             header,
             pid,
             store_for=self._store_for,
             interceptors=self._of_packages(),
+            plugins=self._plugins,
             complain=self._complain,
             counts=self._counts,
-        )
-        self._served = [*(one for one in self._served if not one.is_over), made]
-        self._notifier.wish(made.config, made.session, made.say)
-        return made
-
-    def _live(self) -> Live:
-        served = [one for one in self._served if not one.is_over]
-        return Live(
-            running=tuple(one.session for one in served),
-            ongoing=tuple(stall for one in served for stall in one.going_on),
+            notifier=self._notifier,
         )
 
     def _remove(self, entry: Entry) -> None:
@@ -276,8 +302,8 @@ def _is_copy_of_a_file_that_is_there(folder: FlightFolder, name: str) -> bool:
 
 
 def _death(session: Session, stalls: Sequence[Stall]) -> str:
-    """For people: who ended, and what was taken in."""
-    how = "was killed" if session.end is SessionEnd.KILLED else "ended"
+    """For people: who ended, and what was recovered."""
+    how = {SessionEnd.KILLED: "was killed", SessionEnd.CRASHED: "crashed"}.get(session.end, "ended")
     who = f"{printable(session.name, 100)} (pid {session.pid})"
     longest = max(stalls, key=lambda stall: stall.duration_ns, default=None)
     if longest is None:

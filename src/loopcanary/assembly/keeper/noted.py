@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from loopcanary.assembly.roots_sources import is_root, unquoted
 from loopcanary.model import Clock, LagIssue, Session, Stall, TraceFigures
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.model.trace_cells import CELL_BYTES, CELLS, TRACES
+from loopcanary.protocols.kinds import issue_from_wire
+from loopcanary.tracers.desk import Told
 from loopcanary.tracers.frames import SceneSlice
 from loopcanary.tracers.idle import RawIdleLag
 from loopcanary.tracers.input import RawInputLag
@@ -30,7 +33,7 @@ _RECALLED_MAX = 1_000
 
 
 class NotedTraces:
-    """Of one session. Raises nothing."""
+    """The notes of one session, as issues and figures. Raises nothing."""
 
     def __init__(
         self,
@@ -47,10 +50,12 @@ class NotedTraces:
         self._judging = Judging(session, clock)
         self._figures = NotedFigures(known, clock)
         self._judged = judged
+        self.failed: Callable[[str, Exception], object] = lambda *_: None
+        """Gets what is wrong with a tracer's report."""
         self._is_first = known.is_empty
         self._last = 0
         self._read: tuple[int, int] | None = None
-        self._ripening: list[tuple[int, int, Raw]] = []
+        self._ripening: list[tuple[int, int, Raw | Told]] = []
         """When each can be judged, its serial, and what it is."""
         self.lost = 0
         """Notes that were overwritten before they were read, or made no sense."""
@@ -70,15 +75,28 @@ class NotedTraces:
                 self._figures.add(note)
                 raw = _issue_of(note)
                 if raw is not None:
-                    self._ripening.append((min(raw.ended_ns, now_ns) + SETTLE_NS, serial, raw))
+                    over_ns = raw.told_ns if isinstance(raw, Told) else raw.ended_ns
+                    self._ripening.append((min(over_ns, now_ns) + SETTLE_NS, serial, raw))
         return bool(notes)
 
     def issues(self, now_ns: int | None, stalls: Sequence[Stall]) -> list[LagIssue]:
         """Those whose stalls can be known by now; None: all. `stalls`: the program's latest."""
         ripe = [one for one in self._ripening if now_ns is None or one[0] <= now_ns]
         self._ripening = [one for one in self._ripening if one not in ripe]
-        found = [self._judging.judge(raw, stalls, serial) for _, serial, raw in ripe]
-        return [issue for issue in found if issue.id not in self._judged]
+        found = [self._issue(raw, stalls, serial) for _, serial, raw in ripe]
+        return [issue for issue in found if issue is not None and issue.id not in self._judged]
+
+    def _issue(self, raw: Raw | Told, stalls: Sequence[Stall], serial: int) -> LagIssue | None:
+        """None: it is not sound."""
+        if not isinstance(raw, Told):
+            return self._judging.judge(raw, stalls, serial)
+        try:
+            issue: Any = issue_from_wire(cast("Any", raw.issue))
+            found = self._judging.complete(replace(raw, issue=issue), stalls, serial)
+            return unquoted(issue, found) if is_root() else found
+        except Exception as error:  # noqa: BLE001 - a third party's object, and its kind's functions
+            self.failed(f"issue of tracer {raw.tracer}", error)
+            return None
 
     def due_ns(self) -> int | None:
         """When the next one is ripe; None: none waits."""
@@ -147,8 +165,8 @@ def are_there(flight: str) -> bool:
         return False
 
 
-def _issue_of(note: object) -> Raw | None:
-    """What becomes an issue; None of figures, and of slices in which people saw nothing."""
+def _issue_of(note: object) -> Raw | Told | None:
+    """The note, if it becomes an issue. None: figures, or a slice without jank."""
     if isinstance(note, SceneSlice):
         return note if note.slice.figures.is_janky else None
-    return note if isinstance(note, RawInputLag | RawIdleLag) else None
+    return note if isinstance(note, RawInputLag | RawIdleLag | Told) else None

@@ -3,40 +3,54 @@ settings, paths and stderr."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loopcanary import diagnosis
+from loopcanary.assembly.beside import completed_hang, start_in
 from loopcanary.assembly.keeper.noted import NotedTraces, are_there, open_notes
-from loopcanary.assembly.keeper.startup_notes import start_in
+from loopcanary.assembly.keeper.plugins import Plugins
+from loopcanary.assembly.roots_sources import RootsSources, is_roots
 from loopcanary.assembly.store import config_of, marked, owned_by, paths_of, slow_methods, with_calls
 from loopcanary.engine import Boundary
-from loopcanary.engine.in_process.guards import DebuggerGuard, StormGuard, tracing_process
-from loopcanary.engine.in_process.pipeline import Pipeline, Stations
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Config, Issue, Session, Stall, StallEvidence, StallState
+from loopcanary.model.config import OFF
 from loopcanary.model.search import IssueQuery
+from loopcanary.pipeline.guards import DebuggerGuard, StormGuard, tracing_process
+from loopcanary.pipeline.pipeline import Pipeline, Stations
 from loopcanary.protocols.plugins import Interceptor, Reporter
 from loopcanary.registry import REGISTRY, REPORTERS
 from loopcanary.reporters.far_terminal import FarTerminal
+from loopcanary.source_text import FileSources, SourceReader
 from loopcanary.store.recovery.forensics import session_of
+from loopcanary.whose_folder import NOWHERE
 
 if TYPE_CHECKING:
-    from loopcanary.assembly.slow_calls import TakenSlowCalls
+    from loopcanary.assembly.beside import SlowCallIssues
     from loopcanary.flight import FlightFile, FlightHeader
-    from loopcanary.model import TraceFigures
+    from loopcanary.model import LagIssue, TraceFigures
+    from loopcanary.notifications.notifier import Notifier
     from loopcanary.store import Store
 
 STDERR = "stderr"
 """Key of the facts: what the program's stderr is, and may be used for."""
 _RECALLED_MAX = 1_000
+_IS_ROOT = os.getuid() == 0
+_USUAL = Config()
+_NOTHING_ELSEWHERE = {
+    "log_file": None,
+    "webhook_file": None,
+    "notify": (),
+    "retention": _USUAL.retention,
+}
 _UNSTORED_MAX = 256
-_OUR_FILES = diagnosis.FileSources()
+_OUR_FILES = FileSources()
 """What is read of them is kept for all programs that have this process's root."""
 
 
@@ -48,8 +62,6 @@ class KeptSink:
         self._counts = counts
         self.unstored: dict[str, Issue] = {}
         """By id; the latest state. Stalls are bounded by a flight file's slots, others by _UNSTORED_MAX."""
-        self.going_on: dict[str, Stall] = {}
-        """By id: as they were last reported."""
 
     def put_session(self, session: Session) -> None:
         """StoreError."""
@@ -58,10 +70,6 @@ class KeptSink:
 
     def put_issue(self, issue: Issue) -> None:
         """StoreError: it is in `unstored`."""
-        if isinstance(issue, Stall) and issue.state is StallState.ONGOING:
-            self.going_on[issue.id] = issue
-        else:
-            self.going_on.pop(issue.id, None)
         if isinstance(issue, Stall) or len(self.unstored) < _UNSTORED_MAX:
             self.unstored[issue.id] = issue
         self.put_unstored()
@@ -102,8 +110,10 @@ class KeptStations:
         *,
         store_for: Callable[[Config], Store],
         interceptors: Sequence[Interceptor],
+        plugins: Plugins,
         complain: Callable[[str], object],
         counts: Counter[str],
+        notifier: Notifier,
     ) -> None:
         """What the program's stalls pass through.
 
@@ -113,18 +123,22 @@ class KeptStations:
             pid: Its number here; None: it has none in this namespace.
             store_for: Gives the store with the retention of these settings.
             interceptors: Those of packages.
+            plugins: Calls what packages bring.
             complain: Gets a line of what is wrong.
             counts: Of what was stored.
+            notifier: The store's; its ways may be those of this program's settings.
         """
-        self.is_over = False
-        """The program has ended, or is served no more."""
         self._clock = header.clock
         self.file: FlightFile | None = None
         """The program's, open; beside it its traced calls may lie, and the notes of its start."""
         self._has_start = False
         self._facts = facts
         self._paths = paths_of(facts)
-        self._config = config_of(facts)
+        self._is_believed = pid is not None or not _IS_ROOT
+        """False: of a program that may have changed its user since root started it, in another namespace. It
+        makes root write, send, delete and read nothing."""
+        told = config_of(facts)
+        self._config = told if self._is_believed else told.replaced(**_NOTHING_ELSEWHERE)
         self.session = session_of(facts, header)
         who = f"{self.session.name} (pid {self.session.pid})"
         self.screen = self._made_screen()
@@ -133,21 +147,31 @@ class KeptStations:
         self._boundary = Boundary(self.say)
         self._store = store_for(self._config)
         self._sink = KeptSink(self._store, counts)
+        self._plugins = plugins
         self._reporters = [*self._made_reporters()]
+        if self._is_believed:
+            notifier.ask(self._config, lambda line: self.say(f"loopcanary: {line}\n"))
+            self._reporters.append(notifier.reporter(lambda: self.session))
         self._pid = pid
-        self._sources = _sources(pid)
+        self.sources: SourceReader = FileSources(NOWHERE)
+        """What is quoted of the program."""
+        if self._is_believed:
+            self.sources = _sources(pid)
+        if _IS_ROOT and pid is not None:
+            self.sources = RootsSources(self.sources, lambda: self._is_roots(pid), self._store.folder)
         self._pipeline = Pipeline(self._stations(interceptors), self._boundary, time.monotonic_ns)
         self._noted: NotedTraces | None = None
         self._owes_figures = False
         """They could not be stored."""
         self._told_before: dict[str, int] = {}
         """By id, how long stalls had lasted when an earlier keeper reported them while they went on."""
-        self._boundary.call("store", self._recall, keep=True)
+        with self._boundary("store"):
+            self._recall()
 
     def _say(self, who: str, complain: Callable[[str], object], line: str) -> None:
         """To those who look after the keeper, and to those who run the program."""
         complain(f"{who}: {line.rstrip()}")
-        if self.screen is not None and not self._config.quiet:
+        if self.screen is not None and self._config.console != OFF:
             self.screen.write(line)
 
     def renew(self, facts: dict[str, Any], header: FlightHeader) -> None:
@@ -162,77 +186,71 @@ class KeptStations:
         """The program's settings."""
         return self._config
 
-    @property
-    def going_on(self) -> list[Stall]:
-        """Hangs, as they were last reported."""
-        return [] if self.is_over else list(self._sink.going_on.values())
-
     # ---- stalls -----------------------------------------------------------------------------
 
-    def take(self, evidence: StallEvidence) -> bool:
-        """Judges, stores and reports one. False: it could not be stored, and waits for `store_again`."""
-        is_stored = self._pipeline.take(evidence)
-        if evidence.end_ns is not None:  # an interceptor may have dropped it, now that it is over
-            self._sink.going_on.pop(f"{self.session.id}-{evidence.serial}", None)
-        return is_stored
+    def judge(self, evidence: StallEvidence) -> bool:
+        """Judges, stores and tells one. False: it could not be stored, and waits for `store_again`."""
+        return self._pipeline.judge(evidence)
 
-    def only_going_on(self, serials: Collection[int]) -> None:
-        """All other hangs are over, and the program reports them itself."""
-        ids = {f"{self.session.id}-{serial}" for serial in serials}
-        for over in self._sink.going_on.keys() - ids:
-            self._sink.going_on.pop(over)
-
-    def take_start(self, last_ns: int | None) -> None:
+    def read_start(self, last_ns: int | None) -> None:
         """Stores and reports the start of the program, once it is over; at its end in any case."""
         file = self.file
         if file is None or self._has_start:
             return
-        start = self._boundary.call(
-            "startup", lambda: start_in(file, self.session, self._config, last_ns=last_ns), keep=True
-        )
+        start = None
+        with self._boundary("startup"):
+            start = start_in(file, self.session, self._config, last_ns=last_ns)
         if start is not None:
             self._has_start = True
-            self._pipeline.take_issue(start)
+            self._pipeline.store_issue(start)
 
-    def take_slow_calls(self, taken: TakenSlowCalls) -> None:
+    def read_slow_calls(self, known: SlowCallIssues) -> None:
         """Stores and reports calls that took too long outside of stalls, and have ended."""
         file = self.file
         if file is None:
             return
-        owns = owned_by(self._config, self._paths)
-        new = partial(taken.new, file, self.session, self._config, owns)
-        for issue in self._boundary.call("methods", new, keep=True) or ():
-            self._pipeline.take_issue(issue)
+        slow: Sequence[LagIssue] = ()
+        with self._boundary("methods"):
+            slow = known.new(file, self.session, self._config, owned_by(self._config, self._paths))
+        for issue in slow:
+            self._pipeline.store_issue(issue)
 
     def told_ns(self, serial: int) -> int | None:
-        """How long a stall that goes on had lasted when an earlier keeper reported it; None: none did."""
+        """How long a stall that is not over had lasted when an earlier keeper reported it; None: no keeper
+        did."""
         return self._told_before.get(f"{self.session.id}-{serial}")
 
-    def take_traces(self, now_ns: int, *, is_last: bool = False) -> int | None:
-        """Stores and reports what the program noted of frames, input and idle work. When to look again; None:
-        when it is rung."""
-        noted = self._noted = self._noted or self._boundary.call("store", self._open_notes, keep=True)
+    def read_traces(self, now_ns: int, *, is_last: bool = False) -> int | None:
+        """Stores and reports what the program noted of frames, input and idle work. Returns when to look
+        again; None: when the bell rings."""
+        with self._boundary("store"):
+            self._noted = self._noted or self._open_notes()
+        noted = self._noted
         if noted is None:
             return None
         if noted.look(now_ns) or self._owes_figures:
             self._owes_figures = not self._store_figures()
-        judge = partial(noted.issues, None if is_last else now_ns, list(self._pipeline.recent))
-        for issue in self._boundary.call("traces", judge, keep=True) or ():
-            self._pipeline.take_issue(issue)
+        issues: Sequence[LagIssue] = ()
+        with self._boundary("traces"):
+            issues = noted.issues(None if is_last else now_ns, list(self._pipeline.recent))
+        for issue in issues:
+            self._pipeline.store_issue(issue)
         if is_last and not (self._owes_figures or self.has_unstored):
             noted.remove()
         return noted.due_ns()
 
     def _store_figures(self) -> bool:
-        figures = self._with_noted(self.session.traces)
-        put = partial(self._sink.put_traces, self.session.id, figures)
-        return bool(self._boundary.call("store", _done(put), keep=True))
+        with self._boundary("store"):
+            self._sink.put_traces(self.session.id, self._with_noted(self.session.traces))
+            return True
+        return False
 
     def _open_notes(self) -> NotedTraces | None:
-        file = self.file
-        if file is None or not are_there(file.name):
+        if (file := self.file) is None or not are_there(file.name):
             return None
-        return open_notes(file.name, self.session, self._clock, self._store)
+        found = open_notes(file.name, self.session, self._clock, self._store)
+        found.failed = partial(self._boundary.failed, keep=True)
+        return found
 
     def _with_noted(self, traces: TraceFigures) -> TraceFigures:
         """With what a program notes of input in its facts."""
@@ -247,7 +265,10 @@ class KeptStations:
 
     def store_again(self) -> bool:
         """Whether all is stored now."""
-        return bool(self._boundary.call("store", _done(self._sink.put_unstored), keep=True))
+        with self._boundary("store"):
+            self._sink.put_unstored()
+            return True
+        return False
 
     def close(self, session: Session) -> bool:
         """The program has ended: the session is stored and reported. False if it could not be stored."""
@@ -256,22 +277,14 @@ class KeptStations:
             statistics=self._statistics(dict(session.statistics)),
             traces=self._with_noted(session.traces),
         )
-        is_stored = self._boundary.call("store", _done(partial(self._sink.put_session, session)), keep=True)
-        for reporter in self._reporters:
-            recent = list(self._pipeline.recent)
-            self._boundary.call(f"reporter {reporter.name}", reporter.close, session, recent)
-        return bool(is_stored)
+        is_stored = self._pipeline.store_session(session)
+        self._pipeline.close(session)
+        return is_stored
 
     def _statistics(self, native: dict[str, int]) -> dict[str, int]:
-        told: dict[str, int] = {}
-        for reporter in self._reporters:
-            counts = getattr(reporter, "counts", None)
-            if counts is not None:
-                told |= self._boundary.call(f"counts of {reporter.name}", counts, keep=True) or {}
-        pipeline = self._pipeline
         if self._noted is not None and self._noted.lost:
             native = {**native, "trace_notes_lost": self._noted.lost}
-        return {**native, **pipeline.counts, **pipeline.issue_counts, **told, **self._boundary.counts()}
+        return {**native, **self._pipeline.statistics(), **self._boundary.counts()}
 
     def _recall(self) -> None:
         """What a keeper before took from this program counts as if this one had."""
@@ -281,8 +294,9 @@ class KeptStations:
                 continue
             for reporter in self._reporters:
                 recall = getattr(reporter, "recall", None)
-                if recall is not None:
-                    self._boundary.call(f"reporter {reporter.name}", recall, issue)
+                with self._boundary.until_failure(f"reporter {reporter.name}") as is_on:
+                    if is_on and recall is not None:
+                        recall(issue)
             if issue.state is StallState.ONGOING:
                 self._told_before[issue.id] = issue.duration_ns
             else:
@@ -293,33 +307,30 @@ class KeptStations:
     def _stations(self, interceptors: Sequence[Interceptor]) -> Stations:
         config = self._config
         return Stations(
-            judge=self._judged,
-            drop_reason=lambda stall: diagnosis.drop_reason(stall, config, self._paths),
-            keep_ignored=config.keep_ignored,
+            config=config,
+            clock=self._clock,
+            session=lambda: self.session,
+            paths=lambda: self._paths,
+            sources=self.sources,
+            add_calls=self._with_calls,
             interceptors=interceptors,
             sink=self._sink,
             reporters=self._reporters,
             debugger=DebuggerGuard(partial(_debugger, self._pid)),
-            while_debugging=config.while_debugging,
             storm=None,
             derived=lambda stall: slow_methods(stall, self.session, config),
+            completed_hang=completed_hang,
             issue_storm=StormGuard(config.stalls_per_minute, time.monotonic_ns()),
         )
 
-    def _judged(self, evidence: StallEvidence, state: StallState) -> Stall:
-        stall = diagnosis.diagnose(
-            evidence,
-            self.session,
-            self._config,
-            self._clock,
-            state=state,
-            sources=self._sources,
-            paths=self._paths,
-        )
+    def _with_calls(self, stall: Stall, evidence: StallEvidence) -> Stall:
         file = self.file
         if file is None:
             return stall
         return marked(with_calls(stall, evidence, file, self._config, self._paths), file)
+
+    def _is_roots(self, pid: int) -> bool:
+        return self.file is not None and is_roots(pid, self.file.name)
 
     def _made_screen(self) -> FarTerminal | None:
         """Where the program's stderr is a person's."""
@@ -337,9 +348,14 @@ class KeptStations:
             stderr=self._facts.get(STDERR),
         )
         for one, make in REGISTRY.loaded(REPORTERS):
-            reporter = self._boundary.call(f"reporter {one.name}", make, run)
+            part = f"reporter {one.name}"
+            making = make if one.is_built_in else partial(self._plugins.call, part, make)
+            reporter = None
+            with self._boundary.until_failure(part) as is_on:
+                if is_on:
+                    reporter = making(run)
             if reporter is not None:
-                yield reporter
+                yield reporter if one.is_built_in else self._plugins.reporter(reporter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,16 +385,6 @@ class _KeptRun:
         """A program sets its exit status itself."""
 
 
-def _done(function: Callable[[], object]) -> Callable[[], bool]:
-    """The function, which says that it came to its end."""
-
-    def done() -> bool:
-        function()
-        return True
-
-    return done
-
-
 def _debugger(pid: int | None) -> str | None:
     """As far as it shows from outside; the samples show the rest."""
     try:
@@ -387,7 +393,7 @@ def _debugger(pid: int | None) -> str | None:
         return None
 
 
-def _sources(pid: int | None) -> diagnosis.FileSources:
+def _sources(pid: int | None) -> FileSources:
     """Where the program's files are, if it has another root than we have."""
     if pid is None:
         return _OUR_FILES
@@ -396,4 +402,4 @@ def _sources(pid: int | None) -> diagnosis.FileSources:
         is_ours = Path(root).samefile("/")
     except OSError:  # it may not be looked at, or is gone
         is_ours = True
-    return _OUR_FILES if is_ours else diagnosis.FileSources(root)
+    return _OUR_FILES if is_ours else FileSources(root)

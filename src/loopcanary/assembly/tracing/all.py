@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loopcanary.assembly import native_module
-from loopcanary.assembly.tracing.heard import hearing_of
 from loopcanary.engine.canary import Canary
-from loopcanary.engine.scopes import SCENE
+from loopcanary.engine.scopes import current_scene
 from loopcanary.registry import REGISTRY
-from loopcanary.tracers.frames_listeners import FrameListeners
+from loopcanary.tracers.frames import FrameListeners
 from loopcanary.tracers.tracing import Tracing
 
 if TYPE_CHECKING:
+    from loopcanary._native import Native
     from loopcanary.protocols.plugins import Tracer
     from loopcanary.tracers.plugged import PluggedTracers
 
@@ -26,13 +26,11 @@ ISSUES_PER_MINUTE = 30
 def tracing_of(canary: Canary) -> Tracing:
     """The canary's, made at the first call."""
     tell = canary.boundary.failed
-    if canary.tracing.heard is None:
-        canary.tracing.heard = hearing_of(canary)
     with canary.tracing.making:
         if not isinstance(canary.tracing.traces, Tracing):
             canary.tracing.use(
                 Tracing(
-                    scene=SCENE.get,
+                    scene=current_scene,
                     listeners=FrameListeners(REGISTRY.frame_listeners, tell),
                     failed=lambda part, error: tell(part, error, keep=True),
                     monotonic_ns=time.monotonic_ns,
@@ -53,15 +51,27 @@ def _frames_begin() -> Callable[[], object]:
         return lambda: None
 
 
-def plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> PluggedTracers:
-    """Third parties' tracers, made and not yet started. `makers`: by the names of their entry points."""
-    from loopcanary.engine.in_process.guards import StormGuard
+def plugged_tracers(
+    canary: Canary,
+    native: Native | None,
+    makers: dict[str, Callable[[], Tracer]],
+    own: dict[str, Callable[[], Tracer]],
+) -> PluggedTracers:
+    """Tracers, made and not yet started. `makers`: third parties', by the names of their entry points; `own`:
+    ours that work in the program."""
+    from loopcanary.engine.apart import Apart
+    from loopcanary.pipeline.guards import StormGuard
     from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
 
     tracing, boundary = tracing_of(canary), canary.boundary
     plugged = []
-    for name, make in makers.items():
-        made = boundary.call(f"tracer {name}", make)
+    for name, make in (makers | own).items():
+        part = f"tracer {name}"
+        apart = None if name in own else Apart(native, boundary.tell).called
+        made = None
+        with boundary.until_failure(part) as is_on:
+            if is_on:
+                made = make() if apart is None else apart(make, part, make)
         if made is not None:
             admits = StormGuard(ISSUES_PER_MINUTE, time.monotonic_ns()).admits
             one = PluggedTracer(
@@ -69,6 +79,7 @@ def plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> 
                 tracing.desks.open(name, admits),
                 call=boundary.call,
                 failed=boundary.failed,
+                apart=apart,
                 heard=canary.tracing.heard,
                 starts=name not in canary.tracing.off,
             )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.assembly.tracing.heard import hearing_of
 from loopcanary.engine.calls import METHODS, CallTracer, EngineCalls
-from loopcanary.model.figures.tracers import TracerStep
 from loopcanary.model.method_map import remove_calls
+from loopcanary.model.tracer_states import TracerStep
 from loopcanary.tracers.life import TracerLife
 
 if TYPE_CHECKING:
@@ -26,8 +25,9 @@ class SwitchedCalls(EngineCalls):
         """A life for each engine: of this process, or of a forked child."""
         steps = {TracerStep.START: lambda: self._begin_anew(file), TracerStep.STOP: self._end}
         traced = self._canary.tracing
-        heard = hearing_of(self._canary)
-        life = self._life = TracerLife(METHODS, steps, call=self._boundary.call, heard=heard, part=METHODS)
+        life = self._life = TracerLife(
+            METHODS, steps, call=self._boundary.call, heard=traced.heard, part=METHODS
+        )
         life.step(TracerStep.INIT)
         if METHODS not in traced.off:
             life.step(TracerStep.START)
@@ -39,7 +39,8 @@ class SwitchedCalls(EngineCalls):
         self._begin(file)
         if (kept := self._canary.kept) is not None:
             # Now: one that starts when a call was slow may be too late to read what was called in it.
-            self._boundary.call("keeper", kept.backend.native.ring_keeper, 0.0, keep=True)
+            with self._boundary("keeper"):
+                kept.backend.native.ring_keeper(0.0)
 
     def stop(self) -> None:
         """See EngineCalls."""

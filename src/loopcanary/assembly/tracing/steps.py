@@ -1,4 +1,4 @@
-"""Tracers of this process that are started and stopped while it runs, by the program or for a command."""
+"""Tracers of this process that are started and stopped while it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loopcanary.engine.calls import METHODS
 from loopcanary.engine.traced import TRACERS
-from loopcanary.model.figures.tracers import TracerStatus, TracerStep
+from loopcanary.model.tracer_states import TracerStatus, TracerStep
 from loopcanary.tracers.life import refusal
 from loopcanary.wire import from_wire
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def statuses(canary: Canary) -> tuple[TracerStatus, ...]:
-    """Of all that were made, in that order."""
+    """The states of all tracers that were made, in the order in which they were made."""
     return tuple(from_wire(TracerStatus, one) for one in canary.tracing.facts().get(TRACERS, ()))
 
 

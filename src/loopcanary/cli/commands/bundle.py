@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -10,28 +12,58 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
+from loopcanary.bundles.layout import ALL, CLASSES
+from loopcanary.cli import sending
 from loopcanary.cli.opening import opened, reads_stores
-from loopcanary.cli.output import STDOUT, opened_output
+from loopcanary.cli.output import STDOUT, made_by, opened_output
+from loopcanary.cli.param_types import WORD, Parsed
 from loopcanary.cli.refusals import NOTHING_FOUND, refuse
 from loopcanary.cli.selecting import Choice, choice_options
-from loopcanary.cli.words import Word
-from loopcanary.ui.sources import as_one
+from loopcanary.model import StallState
+from loopcanary.ui.sources import as_one, session_named
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
-    from loopcanary.bundles import Contents, Written
+    from loopcanary.bundles.redaction import Redactor
+    from loopcanary.bundles.writing import Contents, Written
+    from loopcanary.protocols.stores import IssueStore
+
+_KEY_NAME = "redaction.key"
+
+
+def _classes(text: str) -> tuple[str, ...]:
+    asked = tuple(word.strip() for word in text.split(","))
+    for word in asked:
+        if word not in (*CLASSES, ALL):
+            raise ValueError(f"{word!r} is none of {', '.join(CLASSES)} and {ALL}")
+    return asked
 
 
 @click.command(short_help="Put chosen stalls into one file, for another store.")
 @reads_stores
-@click.option("--output", "-o", type=Word(), metavar="FILE", required=True, help="Write to this file.")
-@redaction_options
+@click.option("--output", "-o", type=WORD, metavar="FILE", help="Write to this file.")
+@click.option("--send", type=WORD, metavar="URL", help="Send by one POST, repeated until acknowledged.")
+@click.option("--delete", is_flag=True, help="With --send: delete here what the receiver acknowledged.")
+@click.option(
+    "--redact",
+    type=Parsed("classes", _classes),
+    default=(),
+    metavar="WHAT,...",
+    help=f"Replace {', '.join(CLASSES)}, or {ALL}; any of them removes sentences and source lines.",
+)
+@click.option(
+    "--redact-key",
+    type=WORD,
+    metavar="FILE",
+    help="Key of the replacements. Default: your own, made once.",
+)
 @choice_options
 def command(
     *,
     stores: tuple[Path, ...],
-    output: str,
+    output: str | None,
+    send: str | None,
+    delete: bool,
     redact: tuple[str, ...],
     redact_key: str | None,
     **asked: Any,
@@ -39,30 +71,44 @@ def command(
     """Put chosen stalls into one file, for another store.
 
     A zip with the stalls and other issues, the facts of their runs, and the notes on their bugs; `loopcanary
-    import` reads it. docs/bundles.md says what --redact replaces, and by what.
+    import` reads it. docs/how-to/bundles.md says what --redact replaces, and what a receiver of --send does.
     """
-    from loopcanary.bundles import BundleError, write_bundle
+    from loopcanary.bundles.writing import write_bundle
 
-    if output == STDOUT and sys.stdout.isatty():
-        return refuse("a bundle is no text for a terminal: name a file with --output")
-    redaction = redactor(redact, redact_key)
-    with opened(stores) as found:
+    _check(output, send, delete)
+    redactor = redactor_of(redact, redact_key)
+    with opened(stores, live=not delete, writes=delete) as found:
         source = as_one([store.reader for store in found])
-        contents = _with_something(contents_of(source, Choice(**asked).in_full(found)))
+        contents = _with_something(_contents_of(source, Choice(**asked).in_full(found)))
         if contents is None:
             refuse("no stall matches, nothing was written")
             return NOTHING_FOUND
-        with opened_output(output) as out:
-            written = write_bundle(out, contents, made_by=made_by(), redaction=redaction)
-            if next(contents.issues, None) is not None:
-                raise BundleError("this is more than a bundle can hold: choose fewer stalls")
+        with tempfile.TemporaryFile() if send else opened_output(str(output)) as out:
+            written = write_bundle(out, contents, made_by=made_by(), redactor=redactor)
+            if send:
+                sending.send(out, send, os.environ, lambda line: click.echo(line, err=True))
+        words = _words(written)
+        if delete:
+            over = [(one, state.value) for one, state in written.issues if state is not StallState.ONGOING]
+            words += f"; {sum(store.maintenance.delete_as_seen(over) for store in found):,} deleted here"
     if output != STDOUT:
-        click.echo(f"{output}: {_words(written)}.")
+        click.echo(f"{sending.shown(send) if send else output}: {words}.")
     return 0
 
 
+def _check(output: str | None, send: str | None, delete: bool) -> None:
+    if (output is None) == (send is None):
+        raise click.UsageError("name a file with --output, or a receiver with --send")
+    if delete and send is None:
+        raise click.UsageError("--delete needs --send: it deletes what a receiver has acknowledged")
+    if output == STDOUT and sys.stdout.isatty():
+        raise click.UsageError("a bundle is no text for a terminal: name a file with --output")
+    if send is not None:
+        sending.check(send)
+
+
 def _with_something(contents: Contents) -> Contents | None:
-    """The same; None where no issue is in it."""
+    """The contents; None where no issue is in them."""
     issue = next(contents.issues, None)
     return None if issue is None else replace(contents, issues=chain((issue,), contents.issues))
 
@@ -72,3 +118,26 @@ def _words(written: Written) -> str:
     if others := len(written.issues) - written.stalls:
         words += f" and {count_of(others, 'other issue')}"
     return f"{words} of {count_of(written.sessions, 'run')}"
+
+
+def redactor_of(redact: tuple[str, ...], redact_key: str | None) -> Redactor:
+    """The redactor of these classes. BundleError: there is no key."""
+    from loopcanary.bundles.pseudonyms import load_key
+    from loopcanary.bundles.redaction import Redactor
+    from loopcanary.store.location import user_folder
+
+    if not redact:
+        return Redactor((), b"")
+    own = redact_key is None
+    path = user_folder() / _KEY_NAME if redact_key is None else Path(redact_key)
+    return Redactor(redact, load_key(path, make=own))
+
+
+def _contents_of(source: IssueStore, choice: Choice) -> Contents:
+    from loopcanary.bundles.writing import Contents
+
+    return Contents(
+        issues=choice.issues(source),
+        session=lambda session_id: session_named(source, session_id),
+        remarks=source.remarks(),
+    )

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli.ci.baseline import known_bugs
-from loopcanary.cli.ci.bugs import NEW_BUG, new_bugs, write_bugs
-from loopcanary.cli.ci.settings import CiSettings, ci_settings
-from loopcanary.cli.formats import current_folder, show, write
+from loopcanary.cli.ci_settings import CiSettings, ci_settings
+from loopcanary.cli.known_bugs import known_bugs, new_bugs, write_bugs
 from loopcanary.cli.opening import opened, store_option
+from loopcanary.cli.output import show, write
+from loopcanary.cli.param_types import WORD
 from loopcanary.cli.program import watched_environment
-from loopcanary.cli.refusals import refuse
+from loopcanary.cli.refusals import FAILED_CHECK, refuse
 from loopcanary.cli.settings import loaded
-from loopcanary.cli.words import Word
+from loopcanary.facts import working_folder
 from loopcanary.model import IssueKind, Startup
+from loopcanary.model.config import OFF
 from loopcanary.model.search import IssueQuery, of_type
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ _BUGS_SHOWN = 5
 _STEP_NS = 20_000_000
 """The kernel's start times have steps of 10 ms."""
 _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
-"""As shells have them."""
+"""The exit statuses of shells."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @store_option
-@click.option("--threshold", type=Word(), metavar="DURATION", help="What counts as a stall. Default: 100ms.")
+@click.option("--threshold", type=WORD, metavar="DURATION", help="What counts as a stall. Default: 100ms.")
 @click.argument("words", metavar="-- COMMAND [ARGS]...", nargs=-1, type=click.UNPROCESSED, required=True)
 def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]) -> int:
     """Run a command, watch every Python in it, and judge it by a budget.
@@ -43,10 +44,10 @@ def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]
     The table [tool.loopcanary.ci] of pyproject.toml has the budget, and the files to write (html, sarif,
     markdown). Exits with the command's status; with 70 if that is 0 and a limit is broken.
     """
-    wanted = ci_settings(current_folder())
+    wanted = ci_settings(working_folder())
     known = None if wanted.baseline is None else known_bugs(wanted.baseline)
     startup = wanted.budget.startup_ns is not None or None
-    config = loaded({"store": store, "threshold": threshold, "startup": startup, "quiet": True})
+    config = loaded({"store": store, "threshold": threshold, "startup": startup, "console": OFF})
     environment, notice = watched_environment(config)
     if notice:
         refuse(notice)
@@ -64,11 +65,11 @@ def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]
     broken = [limit for limit in limits if limit.is_broken]
     for limit in broken:
         refuse(f"{limit.name}: {limit.found}, allowed {limit.limit}: {limit.where or 'see above'}")
-    return status or (NEW_BUG if broken else 0)
+    return status or (FAILED_CHECK if broken else 0)
 
 
 def _run(words: tuple[str, ...], environment: dict[str, str]) -> int:
-    """The command's exit status, as a shell has it."""
+    """Runs the command; returns its exit status as a shell has it."""
     try:
         status = subprocess.call(words, env=environment)  # noqa: S603 - the user's own command
     except FileNotFoundError:
@@ -100,7 +101,7 @@ def _report(source: IssueStore, query: IssueQuery, limit: int) -> Any:
 
 
 def _show(source: IssueStore, query: IssueQuery, limits: list[Judged]) -> None:
-    """One screen: the worst bugs, then the budget."""
+    """Prints the worst bugs, then the budget."""
     from loopcanary.cli.screen import Screen
     from loopcanary.report import text
     from loopcanary.report.ci.budget import budget_document

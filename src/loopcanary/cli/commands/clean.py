@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from loopcanary.cli.opening import opened, reads_stores
+from loopcanary.cli.param_types import DURATION, SIZE, number
 from loopcanary.cli.selecting import bug_option, the_bug
-from loopcanary.cli.times import Duration, Size
-from loopcanary.cli.words import Number
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.words.text import count_of
 
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Delete stalls and runs that are stored.")
 @reads_stores
-@click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
-@click.option("--keep", type=Number(int, 0), metavar="N", help="All stalls but the newest N.")
+@click.option("--older-than", type=DURATION, metavar="DURATION", help="Stalls older than this, such as 7d.")
+@click.option("--keep", type=number(int, 0), metavar="N", help="All stalls but the newest N.")
 @click.option(
-    "--max-size", type=Size(), metavar="SIZE", help="The oldest, until the rest takes less, such as 100MB."
+    "--max-size", type=SIZE, metavar="SIZE", help="The oldest, until the rest takes less, such as 100MB."
 )
 @bug_option("All issues of this bug; the start of its fingerprint is enough.")
 @click.option(
@@ -52,7 +51,7 @@ def command(
         raise click.UsageError(
             "say what to delete: one of --older-than, --keep, --max-size, --bug, --id and --all"
         )
-    with opened(stores, live=False) as found:
+    with opened(stores, live=False, writes=True) as found:
         bug = None if group is None else the_bug(found, group)
         since = None if older_than is None else time.time_ns() - older_than
         query = IssueQuery(until_wall_ns=since, fingerprint=bug)
@@ -67,7 +66,7 @@ def command(
 def _cleaned(
     store: Store, query: IssueQuery, keep: int | None, max_size: int | None, ids: Sequence[str]
 ) -> str:
-    """What was deleted: all that the query finds, but where ids are named or a number or a size is kept."""
+    """Deletes these ids, or all but what is kept, or what the query finds; says what was deleted."""
     if ids:
         return f"Deleted {count_of(store.maintenance.delete_records(ids), 'record')}."
     before = store.reader.totals(STALLS).issues

@@ -8,33 +8,32 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli.formats import LIMITS, current_folder, format_option
 from loopcanary.cli.opening import opened, reads_stores
-from loopcanary.cli.refusals import NOTHING_FOUND, refuse
-from loopcanary.cli.times import Moment
-from loopcanary.cli.words import Number, Word
+from loopcanary.cli.output import LIMITS, format_option
+from loopcanary.cli.param_types import MOMENT, WORD, number
+from loopcanary.cli.refusals import FAILED_CHECK, NOTHING_FOUND, refuse
+from loopcanary.facts import working_folder
 from loopcanary.model.search import IssueQuery
 
 if TYPE_CHECKING:
     from loopcanary.report.diff.comparison import Comparison, Side
     from loopcanary.store import Store
 
-_WORSE = 70
-"""As `run --fail-on-stall`: EX_SOFTWARE of sysexits.h."""
-
 
 @click.command()
 @reads_stores
 @click.option(
-    "--before", type=Moment(), metavar="TIME", help="A: what began before then: 2h (ago), 2026-11-21T05:00."
+    "--before", type=MOMENT, metavar="TIME", help="A: what began before then: 2h (ago), 2026-11-21T05:00."
 )
 @click.option(
-    "--after", type=Moment(), metavar="TIME", help="B: what began then or later. One of the two is enough."
+    "--after", type=MOMENT, metavar="TIME", help="B: what began then or later. One of the two is enough."
 )
-@click.option("--version-a", metavar="VERSION", type=Word(), help="A: runs of this version of the program.")
-@click.option("--version-b", metavar="VERSION", type=Word(), help="B: runs of this version of the program.")
-@click.option("--fail-on-worse", is_flag=True, help=f"Exit with {_WORSE} if a bug is surely new or worse.")
-@click.option("--limit", type=Number(int, 0), metavar="N", help="At most N bugs; 0: all.")
+@click.option("--version-a", metavar="VERSION", type=WORD, help="A: runs of this version of the program.")
+@click.option("--version-b", metavar="VERSION", type=WORD, help="B: runs of this version of the program.")
+@click.option(
+    "--fail-on-worse", is_flag=True, help=f"Exit with {FAILED_CHECK} if a bug is surely new or worse."
+)
+@click.option("--limit", type=number(int, 0), metavar="N", help="At most N bugs; 0: all.")
 @format_option()
 def command(
     *,
@@ -74,14 +73,14 @@ def command(
             refuse(f"nothing was watched in {name} ({side.label}): there is nothing to compare")
             return NOTHING_FOUND
     _write(comparison, form, LIMITS[form] if limit is None else limit)
-    return _WORSE if fail_on_worse and comparison.is_worse else 0
+    return FAILED_CHECK if fail_on_worse and comparison.is_worse else 0
 
 
 def _side(source: Store, version: str | None, *, since: int | None = None, until: int | None = None) -> Side:
+    from loopcanary.document.times import moment
     from loopcanary.report.diff.comparison import Side
-    from loopcanary.report.times import moment
 
-    words = [str(source.folder).removeprefix(f"{current_folder()}/")]
+    words = [str(source.folder).removeprefix(f"{working_folder()}/")]
     words += [f"version {version}"] if version is not None else []
     words += [f"from {moment(since)}"] if since is not None else []
     words += [f"until {moment(until)}"] if until is not None else []
@@ -94,10 +93,11 @@ def _side(source: Store, version: str | None, *, since: int | None = None, until
 
 
 def _write(comparison: Comparison, form: str, limit: int) -> None:
+    from loopcanary.report.diff.document import diff_document
+
     if form == "text":
         from loopcanary.cli.screen import Screen
         from loopcanary.report import text
-        from loopcanary.report.diff.document import diff_document
 
         text.show(diff_document(comparison, limit), Screen())
     elif form == "json":
@@ -106,6 +106,5 @@ def _write(comparison: Comparison, form: str, limit: int) -> None:
         click.echo(json.render(comparison, limit), nl=False)
     else:
         from loopcanary.document import markdown
-        from loopcanary.report.diff.document import diff_document
 
-        click.echo(markdown.render(diff_document(comparison, limit), current_folder()), nl=False)
+        click.echo(markdown.render(diff_document(comparison, limit), working_folder()), nl=False)

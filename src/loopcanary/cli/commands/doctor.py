@@ -27,7 +27,15 @@ _LEAST = 20
 @click.option(
     "--self-test/--no-self-test", default=True, help="Stall a child program, and check that it is seen."
 )
-def command(*, stores: tuple[Path, ...], self_test: bool) -> int:
+@click.option(
+    "--patches",
+    type=int,
+    is_flag=False,
+    flag_value=0,
+    metavar="[PID]",
+    help="Show instead what loopcanary has replaced in this process, or replaces in a program of asyncio.",
+)
+def command(*, stores: tuple[Path, ...], self_test: bool, patches: int | None) -> int:
     """Show what works here, what does not, and why; also whether the named stores can be read.
 
     Exit status 1 if something that should work does not.
@@ -37,8 +45,11 @@ def command(*, stores: tuple[Path, ...], self_test: bool) -> int:
 
     folders = [store.folder for store in found_stores(stores)] if stores else ()
     console = Screen()
-    facts = list(doctor.doctor_facts(folders))
-    if self_test:
+    # A named store may be the one in use.
+    facts = (
+        list(dict.fromkeys(doctor.doctor_facts(folders))) if patches is None else doctor.patches_of(patches)
+    )
+    if self_test and patches is None:
         facts.append(doctor.self_test())
     for line in _lines(facts, console.width if console.is_terminal else None):
         console.print(line, soft_wrap=True)
@@ -46,7 +57,7 @@ def command(*, stores: tuple[Path, ...], self_test: bool) -> int:
 
 
 def _lines(facts: Iterable[tuple[str, str, str]], width: int | None) -> Iterable[Text]:
-    """`width`: of a terminal, where details are wrapped beside their names; None: a line each."""
+    """Wraps details beside their names to the terminal's width; None: a line each."""
     from rich.text import Text
 
     rows = list(facts)

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output, output_option
+from loopcanary.cli.param_types import Parsed
 from loopcanary.cli.refusals import NotFoundError, refuse
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.exporters import Exported, Format, Program, find, names
-from loopcanary.model import IssueKind, Stall
+from loopcanary.model import Issue, IssueKind, Stall
 from loopcanary.model.search import IssueQuery
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.sources import as_one
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
-    from loopcanary.model import Issue
-    from loopcanary.protocols.stores import IssueStore
-
-
-class _FormatName(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """The name of a format, ours or a third party's."""
-
-    name = "format"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Format:
-        found = value if isinstance(value, Format) else find(value)
-        if found is None:
-            self.fail(f"{value!r} is no format: use {', '.join(names())}", param, ctx)
-        return found
+def _format(name: str) -> Format:
+    found = find(name)
+    if found is None:
+        raise ValueError(f"{name!r} is no format: use {', '.join(names())}")
+    return found
 
 
 @click.command(short_help="Write stalls in the formats of other tools.")
@@ -43,7 +35,7 @@ class _FormatName(click.ParamType):  # type: ignore[type-arg]  # not generic bef
 @click.option(
     "--format",
     "form",
-    type=_FormatName(),
+    type=Parsed("format", _format),
     required=True,
     metavar="FORMAT",
     help=f"One of {', '.join(names())}.",
@@ -55,7 +47,7 @@ def command(*, stores: tuple[Path, ...], form: Format, output: str, kind: str, *
     """Write stalls in the formats of other tools.
 
     Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl,
-    matrix). All weights are stalled time. docs/export.md has an example of each.
+    matrix). All weights are stalled time. docs/how-to/export.md has an example of each.
     """
     if output == STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")

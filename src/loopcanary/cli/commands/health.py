@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from loopcanary.cli.opening import store_option
+from loopcanary.cli.param_types import WORD, duration_of, number
 from loopcanary.cli.refusals import refuse
-from loopcanary.cli.words import Number, Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 
 _DEFAULT = "5s"
 _UNHEALTHY = 1
-_NS = 1_000_000_000
+_HANGS = {
+    "boot-hang": "an import has not ended: it has waited in one call for",
+    "exit-hang": "it does not end: all of it has waited for",
+}
 
 
 @click.command(short_help="Say whether every watched loop makes progress, for liveness probes.")
-@click.argument("pid", type=Number(int, 1), metavar="[PID]", required=False)
-@click.option("--name", type=Word(), metavar="TEXT", help="Only programs of this name.")
+@click.argument("pid", type=number(int, 1), metavar="[PID]", required=False)
+@click.option("--name", type=WORD, metavar="TEXT", help="Only programs of this name.")
 @click.option(
-    "--limit", type=Word(), metavar="DURATION", default=_DEFAULT, help=f"Longest turn. Default: {_DEFAULT}."
+    "--limit", type=WORD, metavar="DURATION", default=_DEFAULT, help=f"Longest turn. Default: {_DEFAULT}."
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
-@click.option("--listen", type=Word(), metavar="[HOST:]PORT", help="Answer by HTTP until Control-C.")
+@click.option("--listen", type=WORD, metavar="[HOST:]PORT", help="Answer by HTTP until Control-C.")
 @store_option
 def command(
     *, pid: int | None, name: str | None, limit: str, form: str, listen: str | None, store: Path | None
@@ -42,34 +45,30 @@ def command(
     """
     from loopcanary.assembly.health import programs
 
-    limit_ns = _limit_ns(limit)
+    limit_ns = duration_of(limit, "--limit")
     look = partial(programs, () if store is None else (store,), pid=pid, name=name)
     if listen is not None:
-        from loopcanary.cli.health.endpoint import serve
+        from loopcanary.cli.health_endpoint import serve
 
-        return serve(listen, lambda limit: _answer(look(), limit_ns if limit is None else _limit_ns(limit)))
+        return serve(
+            listen,
+            lambda asked: _answer(look(), limit_ns if asked is None else duration_of(asked, "--limit")),
+        )
     found = look()
+    is_healthy, answer = _answer(found, limit_ns)
+    if form == "json":
+        click.echo(answer)
+    elif found:
+        click.echo("\n".join(_line(one, limit_ns) for one in found))
     if not found:
         refuse(_nothing(pid, name))
-        return _UNHEALTHY
-    is_healthy, answer = _answer(found, limit_ns)
-    click.echo(answer if form == "json" else "\n".join(_line(one, limit_ns) for one in found))
     return 0 if is_healthy else _UNHEALTHY
 
 
 def _answer(found: Sequence[ProgramProgress], limit_ns: int) -> tuple[bool, str]:
-    """Whether all is well, and the same as JSON."""
+    """Whether every loop makes progress, and the programs as JSON."""
     is_healthy = bool(found) and all(one.is_healthy(limit_ns) for one in found)
     return is_healthy, json.dumps({"programs": [_as_json(one, limit_ns) for one in found]}, indent=1)
-
-
-def _limit_ns(text: str) -> int:
-    from loopcanary.model.units import parse_duration_ns
-
-    try:
-        return parse_duration_ns(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--limit") from error
 
 
 def _nothing(pid: int | None, name: str | None) -> str:
@@ -88,6 +87,12 @@ def _line(one: ProgramProgress, limit_ns: int) -> str:
         return f"{who}: stopped by a signal"
     if stuck := one.stuck(limit_ns):
         return f"{who}: {'; '.join(map(_stuck_words, stuck))}"
+    if one.hang is not None:
+        from loopcanary.model.units import format_duration
+
+        return (
+            f"{who}: {_HANGS[one.hang.value]} {format_duration(one.hang_ns)}: `loopcanary report` says where"
+        )
     if not one.loops:
         return f"{who}: no loop runs"
     return f"{who}: {'the loop makes' if len(one.loops) == 1 else f'{len(one.loops)} loops make'} progress"
@@ -109,6 +114,9 @@ def _as_json(one: ProgramProgress, limit_ns: int) -> dict[str, object]:
         "pid": one.pid,
         "healthy": one.is_healthy(limit_ns),
         "stopped": one.is_stopped,
+        "hang": None
+        if one.hang is None
+        else {"kind": one.hang.value, "duration_ms": one.hang_ns / 1_000_000},
         "loops": [
             {
                 "thread": loop.thread,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli.opening import store_option
+from loopcanary.cli.opening import become_owner, store_option
 from loopcanary.cli.refusals import BAD_USE, refuse
 from loopcanary.registry import IMPORTERS, REGISTRY
 from loopcanary.words.text import count_of, printable
@@ -63,6 +63,7 @@ def command(*, files: tuple[Path, ...], store: Path | None, concern: tuple[str, 
         texts[0].done()
 
     target = open_store(find(config.store).folder, config)
+    become_owner([target])
     try:
         taken = target.take_in(gather)
         hidden = target.maintenance.unreadable()
@@ -77,7 +78,7 @@ def command(*, files: tuple[Path, ...], store: Path | None, concern: tuple[str, 
     if taken.too_old:
         refuse(
             f"{count_of(taken.too_old, 'stall')} of these began before what this store keeps "
-            "(retention_age): they go with its next sweep; --store names another store"
+            "(retention): they go with its next sweep; --store names another store"
         )
     return 0
 
@@ -89,10 +90,10 @@ def _list() -> int:
 
 
 def _take(file: Path, intake: Intake, texts: TextIntake, bounds: Bounds, now_wall_ns: int) -> None:
-    """Gives the file to the importer that knows it. BundleError: none does."""
+    """Gives the file to the importer that knows it. BundleError: no importer does."""
     from zipfile import is_zipfile
 
-    from loopcanary.bundles import BundleError
+    from loopcanary.bundles.layout import BundleError
     from loopcanary.importers.sources import text_of
     from loopcanary.importers.sources import texts as texts_at
 
@@ -115,7 +116,7 @@ def _take(file: Path, intake: Intake, texts: TextIntake, bounds: Bounds, now_wal
 
 
 def _about(texts: TextIntake, bounds: Bounds) -> list[str]:
-    """What was left out."""
+    """Lines about what was left out."""
     lines = bounds.skipped[:_NAMES_MAX]
     if len(bounds.skipped) > _NAMES_MAX:
         lines.append(f"and {len(bounds.skipped) - _NAMES_MAX:,} more files that were not read whole")

@@ -9,39 +9,68 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
+from loopcanary.cli.options import given
+from loopcanary.cli.param_types import WORD
 from loopcanary.cli.refusals import NOTHING_FOUND, complain, reader_left, refuse
+from loopcanary.cli.settings import loaded
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loopcanary.model import Config
 
 _LATEST_S = 1 << 32
 
 
 @click.command(short_help="Store at once what killed programs leave.")
 @click.option("--status", "is_status", is_flag=True, help="Show the keepers that are at work, and end.")
+@click.option(
+    "--notify",
+    metavar="WAY",
+    type=WORD,
+    multiple=True,
+    help="Notify about hangs of all programs by desktop or webhook; may be repeated.",
+)
 @reads_stores
-def command(*, stores: tuple[Path, ...], is_status: bool) -> int:
+def command(*, stores: tuple[Path, ...], is_status: bool, notify: tuple[str, ...]) -> int:
     """Store at once what killed programs leave, in one store or several; default: .loopcanary in the
     current folder.
 
     Makes the folders that are missing. Runs until Control-C or SIGTERM; one keeper serves a store. For
-    containers and services: docs/keeper.md.
+    containers and services: docs/how-to/keeper.md.
     """
     if not sys.platform.startswith("linux"):
         return refuse("`keep` needs Linux; elsewhere the next start or report does it")
     if is_status:
         return _show_status([store.folder for store in found_stores(stores)])
+    config = loaded(given({"notify": notify})) if notify else None
+    if config is not None and (problem := _unusable(config)):
+        return refuse(problem)
     from loopcanary.assembly.keeper.making import make_keeper
 
-    found = found_stores(stores, make=True)
+    found = found_stores(stores, make=True, writes=True)
     with closed_at_end(found):
-        keeper = make_keeper(found, is_apart=False, show=_show, complain=complain)
+        keeper = make_keeper(found, is_apart=False, show=_show, complain=complain, notify=config)
         try:
             keeper.run()
         finally:
             keeper.end()
     return 0
+
+
+def _unusable(config: Config) -> str | None:
+    """Why one of the ways to notify cannot be used here."""
+    from loopcanary.notifications.notifier import UnusableWayError, receiver_of
+
+    if "bell" in config.notify:
+        return "bell rings the terminal of a program that asks for it: a keeper has desktop and webhook"
+    try:
+        for way in config.notify:
+            receiver_of(way, config)
+    except UnusableWayError as error:
+        return str(error)
+    return None
 
 
 def _show(line: str) -> None:
@@ -67,7 +96,7 @@ def _show_status(folders: list[Path]) -> int:
 
 
 def _words(status: dict[str, Any]) -> str:
-    """What a keeper says of itself; anybody who may write to the folder may have written it."""
+    """A keeper's status, which anybody who may write to the folder may have written."""
 
     def number(key: str) -> int:
         value = status.get(key)

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from loopcanary.cli.bundling import made_by
-from loopcanary.cli.ci.baseline import known_bugs
-from loopcanary.cli.ci.bugs import CI_FORMS, NEW_BUG, tell_new, write_bugs
-from loopcanary.cli.formats import LIMITS, current_folder, format_option, missing_for_pages, write
+from loopcanary.cli.known_bugs import CI_FORMS, known_bugs, tell_new, write_bugs
 from loopcanary.cli.opening import opened, reads_stores
-from loopcanary.cli.output import STDOUT, opened_output, output_option
-from loopcanary.cli.refusals import NOTHING_FOUND, refuse
+from loopcanary.cli.output import (
+    LIMITS,
+    STDOUT,
+    format_option,
+    made_by,
+    missing_for_pages,
+    opened_output,
+    output_option,
+    page_tools,
+    write,
+)
+from loopcanary.cli.param_types import WORD, number
+from loopcanary.cli.refusals import FAILED_CHECK, NOTHING_FOUND, refuse
 from loopcanary.cli.selecting import selection_options
-from loopcanary.cli.words import Number, Word
+from loopcanary.facts import working_folder
 from loopcanary.model.search import IssueQuery
 from loopcanary.model.stall import Cause
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.ui.sources import as_one
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loopcanary.protocols.stores import IssueStore
 
 
 @click.command()
@@ -31,15 +35,15 @@ if TYPE_CHECKING:
 @format_option("html", *CI_FORMS)
 @output_option
 @selection_options
-@click.option("--limit", type=Number(int, 0), metavar="N", help="At most N bugs, stalls and runs; 0: all.")
+@click.option("--limit", type=number(int, 0), metavar="N", help="At most N bugs, stalls and runs; 0: all.")
 @click.option(
     "--baseline",
-    type=Word(),
+    type=WORD,
     metavar="KNOWN",
     help="Bugs known already: a store, a bundle, a JSON report, or BRANCH:FILE as git has it.",
 )
 @click.option(
-    "--fail-on-new", is_flag=True, help=f"Exit with {NEW_BUG} if there is a bug that --baseline lacks."
+    "--fail-on-new", is_flag=True, help=f"Exit with {FAILED_CHECK} if there is a bug that --baseline lacks."
 )
 def command(
     *,
@@ -58,7 +62,7 @@ def command(
     """Show what stalled: bugs by total time, latest stalls, runs.
 
     Includes stalls in progress, and stalls of processes that were killed. --format html writes one page in
-    one file, to be mailed or kept with a CI job; github, sarif, gitlab and junit are for CI systems.
+    one file, to be mailed or kept with a CI job; github, sarif and junit are for CI systems.
     """
     if fail_on_new and baseline is None:
         raise click.UsageError("--fail-on-new: --baseline says which bugs are known")
@@ -83,7 +87,7 @@ def command(
                 source, query, limit=most, form=form, output=output, folders=folders, known=known
             )
         if fail_on_new and known is not None and tell_new(source, query, known):
-            return NEW_BUG
+            return FAILED_CHECK
     return NOTHING_FOUND if finds_nothing and query != IssueQuery() else 0
 
 
@@ -97,7 +101,7 @@ def _write_report(
     folders: list[Path],
     known: frozenset[str] | None,
 ) -> bool:
-    """Whether it finds nothing."""
+    """Writes the report; returns whether it found nothing."""
     from loopcanary.assembly.explanations import delays
     from loopcanary.report.model import build
 
@@ -120,12 +124,11 @@ def _write_report(
 
 
 def write_page(source: IssueStore, query: IssueQuery, limit: int, output: str) -> bool:
-    """Whether it finds nothing."""
-    from loopcanary.cli.tools import page_tools
+    """Writes the report; returns whether it found nothing."""
     from loopcanary.ui.document import document
     from loopcanary.ui.pages.report import report_page
 
     page = report_page(source, query, page_tools(), limit=limit, now_wall_ns=time.time_ns())
     with opened_output(output) as out:
-        out.write(document(page, current_folder(), made_by()))
+        out.write(document(page, working_folder(), made_by()))
     return page.finds_nothing

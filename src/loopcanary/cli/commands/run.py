@@ -2,7 +2,7 @@
 
 Python is executed anew on the program, in this process: same process id, same exit status, same signals,
 same sys.argv, nothing of the command line left in memory. The engine starts in it by its startup hook;
-the settings travel in the environment. A plain line does not come here: see cli/plain_run.py.
+the settings travel in the environment. A plain line does not come here: see cli/program.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from loopcanary.cli.settings import loaded, settings_options
 
 
 class _Run(click.Command):
-    """Leaves everything from the program on alone: its options may look like ours."""
+    """Leaves the program's own words alone: its options may look like ours."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Takes our options; the program goes to ctx.obj."""

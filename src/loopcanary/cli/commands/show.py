@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
 
 import click
 
-from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import opened, reads_stores
+from loopcanary.cli.output import LIMITS, format_option, write
+from loopcanary.cli.param_types import WORD
 from loopcanary.cli.refusals import NotFoundError
 from loopcanary.cli.selecting import ambiguity, bugs_like, ids_like
-from loopcanary.cli.words import Word
+from loopcanary.model import Issue
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.ui.sources import as_one
 from loopcanary.words.commands import reading
 from loopcanary.words.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from loopcanary.protocols.stores import IssueStore
 
 _RANK_DIGITS_MAX = 3
 """A longer number is the start of a fingerprint or of an id."""
 
 
 @click.command(short_help="Show everything about one bug, stall or other issue.")
-@click.argument("which", metavar="BUG_OR_STALL", type=Word())
+@click.argument("which", metavar="BUG_OR_STALL", type=WORD)
 @reads_stores
 @format_option()
 def command(which: str, stores: tuple[Path, ...], form: str) -> int:
@@ -39,14 +37,31 @@ def command(which: str, stores: tuple[Path, ...], form: str) -> int:
     """
     with opened(stores) as opened_stores:
         source = as_one([store.reader for store in opened_stores])
-        found = _of_rank(source, int(which)) if _is_rank(which) else _matches(source, which)
-        if not found:
-            raise NotFoundError(_missing(which, [store.folder for store in opened_stores]))
-        if len(found) > 1:
-            raise click.ClickException(ambiguity(which, [name for _, name in found]))
-        [(show, name)] = found
+        show, name = _one_of(source, which, [store.folder for store in opened_stores])
         show(source, name, form)
         return 0
+
+
+def issue_of(source: IssueStore, which: str, folders: Sequence[Path]) -> Issue:
+    """The stall or other issue, or the longest one of the bug, that `which` names. NotFoundError,
+    ClickException: none, or several."""
+    show, name = _one_of(source, which, folders)
+    if show is _show_bug:
+        query = IssueQuery(fingerprint=name)
+        name = next(iter(source.groups(query, 1))).worst_id
+    issue = source.issue(name)
+    if issue is None:
+        raise click.ClickException(f"nothing here can read {printable(name, 60)}")
+    return issue
+
+
+def _one_of(source: IssueStore, which: str, folders: Sequence[Path]) -> tuple[_Show, str]:
+    found = _of_rank(source, int(which)) if _is_rank(which) else _matches(source, which)
+    if not found:
+        raise NotFoundError(_missing(which, folders))
+    if len(found) > 1:
+        raise click.ClickException(ambiguity(which, [name for _, name in found]))
+    return found[0]
 
 
 def _missing(which: str, folders: Sequence[Path]) -> str:
@@ -64,7 +79,7 @@ def _is_rank(which: str) -> bool:
 
 
 def _of_rank(source: IssueStore, rank: int) -> list[tuple[_Show, str]]:
-    """The bug with this number in a report of the whole store: those of stalls first, by stalled time."""
+    """The bug with this number in a report of the whole store: stalls first, by stalled time."""
     stalls = source.totals(STALLS).groups
     query, at = (STALLS, rank) if rank <= stalls else (OTHERS, rank - stalls)
     ranking = source.groups(query, at) if at else []
@@ -72,7 +87,7 @@ def _of_rank(source: IssueStore, rank: int) -> list[tuple[_Show, str]]:
 
 
 def _matches(source: IssueStore, which: str) -> list[tuple[_Show, str]]:
-    """What is meant, with what shows it; what is given in full is the one."""
+    """The bugs and issues that the text may mean; a full name means one."""
     bugs, ids = bugs_like(source, which), ids_like(source, which, IssueQuery())
     bugs, ids = (() if which in ids else bugs), (() if which in bugs else ids)
     return [*((_show_bug, name) for name in bugs), *((_show_issue, name) for name in ids)]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from loopcanary.cli.opening import found_stores, reads_stores
+from loopcanary.cli.param_types import WORD, number
 from loopcanary.cli.refusals import NOTHING_FOUND, refuse
-from loopcanary.cli.words import Number, Word
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from loopcanary.top.choosing import RowChoice
-    from loopcanary.top.watching import RowReader
+    from loopcanary.top.rows import RowReader
 
 _ORDERS = ("trouble", "busy", "delay", "callbacks", "stalls", "latest", "program", "pid")
 _NO_TEXTUAL = (
@@ -36,7 +36,7 @@ _NO_TEXTUAL = (
 )
 @click.option(
     "--interval",
-    type=Number(float, 0.1, 3600),
+    type=number(float, 0.1, 3600),
     default=1.0,
     metavar="SECONDS",
     help="Seconds between updates. Default: 1.",
@@ -45,7 +45,7 @@ _NO_TEXTUAL = (
     "--sort", type=click.Choice(_ORDERS), default="trouble", help="Order of the lines. Default: trouble."
 )
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
-@click.option("--filter", "words", type=Word(), metavar="TEXT", help="Only lines with these words.")
+@click.option("--filter", "words", type=WORD, metavar="TEXT", help="Only lines with these words.")
 @click.option(
     "--all",
     "everything",
@@ -84,7 +84,7 @@ def command(
     if not once and (problem := _no_screen()) is not None:
         return refuse(problem)
     from loopcanary.assembly.top import Survey, health_of
-    from loopcanary.top.watching import RowReader
+    from loopcanary.top.rows import RowReader
 
     choice = RowChoice(order=sort, reverse=reverse, words=words or "", everything=everything)
     with Survey.of_stores(_folders(stores)) as survey:
@@ -108,10 +108,8 @@ def _no_screen() -> str | None:
 
 
 def _folders(stores: tuple[Path, ...]) -> list[Path]:
-    """Stores that may have flight files of their own, where there is no shared memory.
-
-    Raises what `found_stores` does where some are given.
-    """
+    """The stores that may have flight files of their own, where there is no shared memory. Raises what
+    `found_stores` does if some are named."""
     from loopcanary.config import ConfigError
     from loopcanary.store import StoreError
 
@@ -124,8 +122,8 @@ def _folders(stores: tuple[Path, ...]) -> list[Path]:
 
 
 def _print(watch: RowReader, choice: RowChoice, form: str, interval_s: float) -> int:
-    """Two readings, since what is now lies between them."""
-    from loopcanary.top import as_json, as_text
+    """Reads twice, because rates need two readings."""
+    from loopcanary.top import printing
     from loopcanary.top.choosing import chosen
 
     if watch.look():
@@ -133,15 +131,15 @@ def _print(watch: RowReader, choice: RowChoice, form: str, interval_s: float) ->
     rows = watch.look()
     found = chosen(rows, choice)
     if form == "json":
-        click.echo(as_json.render(found, time.time_ns()), nl=False)
+        click.echo(printing.render(found, time.time_ns()), nl=False)
     else:
-        for line in as_text.lines(found, len(rows) - len(found), _width()):
+        for line in printing.lines(found, len(rows) - len(found), _width()):
             click.echo(line)
     return NOTHING_FOUND if choice.words and not found else 0
 
 
 def _width() -> int | None:
-    """Of the terminal; None where it goes elsewhere."""
+    """The terminal's width; None where the output goes elsewhere."""
     from loopcanary.cli.screen import Screen
 
     return Screen().width if sys.stdout.isatty() else None

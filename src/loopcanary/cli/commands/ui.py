@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli.formats import current_folder
-from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
+from loopcanary.cli.opening import become_owner, closed_at_end, found_stores, reads_stores
+from loopcanary.cli.output import page_tools
+from loopcanary.cli.param_types import number
 from loopcanary.cli.refusals import refuse
-from loopcanary.cli.words import Number
+from loopcanary.facts import working_folder
 
 if TYPE_CHECKING:
     from loopcanary.store import Store
@@ -25,7 +26,7 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
 
 @click.command()
 @reads_stores
-@click.option("--port", type=Number(int, 0, 65_535), default=0, metavar="N", help="Default: a free one.")
+@click.option("--port", type=number(int, 0, 65_535), default=0, metavar="N", help="Default: a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
     "--editor",
@@ -50,12 +51,17 @@ def command(*, stores: tuple[Path, ...], port: int, no_browser: bool, editor: st
     with closed_at_end(found_stores(stores)) as found:
         for store in found:
             _tell_at_start(store)
-        from loopcanary.cli.tools import page_tools
         from loopcanary.store import StoreError
 
-        wishes = Wishes(port=port, editor=editor, folder=current_folder())
+        wishes = Wishes(port=port, editor=editor, folder=working_folder())
         try:
-            parts = Parts(stores=found, tools=page_tools(), look=_look, errors=(StoreError,))
+            parts = Parts(
+                stores=found,
+                tools=page_tools(),
+                look=_look,
+                errors=(StoreError,),
+                own=lambda: become_owner(found),
+            )
             serve(parts, wishes, lambda url, once: _ready(url, None if no_browser else once))
         except OSError as error:
             return refuse(f"port {port} cannot be served: {error.strerror or error}")
@@ -65,7 +71,7 @@ def command(*, stores: tuple[Path, ...], port: int, no_browser: bool, editor: st
 
 
 def _tell_at_start(store: Store) -> None:
-    """Says in the terminal what is wrong; a store that cannot be read may be mended while it is served."""
+    """Prints what is wrong with the store; one that cannot be read may be mended while it is served."""
     from loopcanary.store import StoreError
 
     try:
@@ -79,7 +85,7 @@ def _tell_at_start(store: Store) -> None:
 
 
 def _look(store: OneStore) -> Sight:
-    """Takes in what dead processes left, and lays what runs now over the store. StoreError."""
+    """Takes in what dead processes left, and lays running programs over the store. StoreError."""
     from loopcanary.assembly.store import recover
     from loopcanary.store import Store, StoreError
     from loopcanary.ui.live import Sight
@@ -108,8 +114,8 @@ def _taken(notices: list[str]) -> tuple[str, ...]:
 
 
 def _ready(url: str, once: str | None) -> None:
-    """`once`: the address for the browser. What a browser is started with, every user of the machine can read
-    (/proc/PID/cmdline), so the token in it is of no use to a second one."""
+    """`once` is the address for the browser. Every user of the machine can read a browser's command line
+    (/proc/PID/cmdline), so the token in it serves one request only."""
     click.echo(f"loopcanary: {url}")
     if once is not None:
         # Browsers of terminals, and some others, are waited for; the server has to answer meanwhile.

@@ -11,12 +11,13 @@ from loopcanary.diagnosis.samples.marks import (
     call_sentence,
     certainty,
     last_name,
+    outside_topic,
     released_gil,
     sleep_sentence,
     target_kind,
+    waits_for_event,
 )
 from loopcanary.diagnosis.samples.observation import Observation
-from loopcanary.diagnosis.samples.outside_events import outside_topic, waits_for_event
 from loopcanary.diagnosis.samples.syscalls import FILE_CALLS, STREAM_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, TargetKind

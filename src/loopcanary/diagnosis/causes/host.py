@@ -34,14 +34,17 @@ def find_host(observation: Observation) -> Finding | None:
     """By the kernel's state letter, the CPU clock between samples, the run-queue time, and the gaps in
     which the watchdog did not run either.
 
-    The kernel adds a wait to its sum only when it is over, so the sum may show more than single samples:
-    then as many runnable samples are explained as the sum stands for. If the rest of the time alone
-    makes a stall, the finding yields to what explains the rest: an idle host would have seen it too.
+    A stop is the host's, and the cause where it is the largest part. Time in the run queue, or taken by the
+    hypervisor, is the price of the CPU time that code asks for: it belongs to code that would stall on an
+    idle machine too (`_is_of_code`), and else decides for the host. The kernel adds a wait to its sum only
+    when it is over, so the sum may show more than single samples: then as many runnable samples are explained
+    as the sum stands for.
     """
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
-    starved = tuple(filter(_is_starved, observation.select(_is_runnable)))
-    queued, frozen = _queue_share(observation), _frozen_share(observation)
-    stolen = _stolen_share(observation)
+    is_codes, frozen = _is_of_code(observation), _frozen_share(observation)
+    starved = () if is_codes else tuple(filter(_is_starved, observation.select(_is_runnable)))
+    queued = 0.0 if is_codes else _queue_share(observation)
+    stolen = 0.0 if is_codes else _stolen_share(observation)
     waiting = _fill_up(observation, starved, max(queued, stolen))
     explained = (*stopped, *_leave_what_ran(observation, waiting, stolen))
     # What was counted as run-queue time within a gap is in both figures.
@@ -58,8 +61,14 @@ def find_host(observation: Observation) -> Finding | None:
         topic=title if title in _TOPICS else "lowered" if _is_lowered(observation) else None,
         title=title,
         blameless=True,
-        yields=_rest_ns(observation, share) > observation.evidence.threshold_ns,
+        decides=not is_codes,
     )
+
+
+def _is_of_code(observation: Observation) -> bool:
+    """Whether the stall would be one on an idle machine that is not stopped: its own CPU time, with its
+    blocked and its GIL time, reaches the threshold."""
+    return _own_ns(observation) >= observation.evidence.threshold_ns
 
 
 def _confidence(
@@ -72,14 +81,19 @@ def _confidence(
     return 0.4 if _may_have_queued(observation) else 0.8
 
 
-def _rest_ns(observation: Observation, share: float) -> float:
-    """What the stall would have lasted on an idle host. A stop is none of the run queue's time: where the
-    share counts one of the two only, the ledger has both."""
-    rest_ns, ledger = observation.duration_ns * (1.0 - share), observation.ledger
+def _own_ns(observation: Observation) -> float:
+    """What the stall would have lasted on an idle machine. Where the kernel's counters are not known, by the
+    samples."""
+    duration_ns, ledger = observation.duration_ns, observation.ledger
+    stopped = observation.select(lambda seen: seen.state in ("T", "t"))
+    stop = observation.share(stopped) + _frozen_share(observation)
     if ledger.run_queue_ns is None or ledger.blocked_ns is None:
-        return rest_ns
-    stopped_ns = min(observation.frozen_ns, ledger.blocked_ns)
-    return min(rest_ns, observation.duration_ns - ledger.run_queue_ns - stopped_ns)
+        starved = observation.share(observation.select_each(_is_starved))
+        return duration_ns * (1.0 - min(1.0, max(stop + starved, _stolen_share(observation))))
+    stopped_ns = min(round(stop * duration_ns), ledger.blocked_ns)
+    # Some kernels count what the hypervisor took as the thread's own CPU time, others as none.
+    taken_ns = max(ledger.run_queue_ns, _stolen_share(observation) * duration_ns)
+    return duration_ns - taken_ns - stopped_ns
 
 
 def _is_runnable(seen: WeighedSample) -> bool:
@@ -139,8 +153,8 @@ def _queue_share(observation: Observation) -> float:
 
 
 def _stolen_share(observation: Observation) -> float:
-    """Of the stall, where the hypervisor took most of it; else 0. The thread is taken to have lost as much
-    of the time in which it could use a core as all that could."""
+    """Share of the stall that the hypervisor took, if that is most of it; else 0. Assumes that the thread
+    lost the same part of the time in which it could use a core as all threads did."""
     around = observation.surroundings
     taken = 0.0 if around is None else around.stolen_cpu or 0.0
     share = taken * observation.share(observation.select(_is_runnable))
@@ -183,10 +197,19 @@ def _sentences(
         yield say("frozen-starved" if waited_ns >= frozen_ns else unknown, lasted=frozen_ns)
     if starved:
         yield say("starved", some=observation.of_all(starved))
-    if waited_ns:
-        yield say("queued", waited=waited_ns, whole=observation.duration_ns)
+    yield from wait_sentences(observation)
     yield from _priority(observation)
     yield from _machine(observation)
+
+
+def wait_sentences(observation: Observation) -> Iterator[Sentence]:
+    """For how long the thread could run and did not, whatever the cause."""
+    waited_ns, around = observation.ledger.run_queue_ns or 0, observation.surroundings
+    if waited_ns >= _WORTH_SAYING * observation.duration_ns:
+        yield say("queued", waited=waited_ns, whole=observation.duration_ns)
+    taken = 0.0 if around is None else around.stolen_cpu or 0.0
+    if taken >= _WORTH_SAYING and observation.select(_is_runnable):
+        yield say("stolen", share=taken)
 
 
 def _priority(observation: Observation) -> Iterator[Sentence]:
@@ -226,8 +249,6 @@ def _machine(observation: Observation) -> Iterator[Sentence]:
         yield say("throttled", throttled=around.throttled_ns)
     if around.system_cpu is not None:
         yield say("machine-busy", share=around.system_cpu)
-    if (around.stolen_cpu or 0.0) >= _WORTH_SAYING:
-        yield say("stolen", share=around.stolen_cpu)
     if around.process_cpu is not None and around.process_cpu >= 1.0:
         yield say("own-cores", cores=round(around.process_cpu, 1))
     if around.pressure_cpu:

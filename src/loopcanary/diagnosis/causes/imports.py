@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from loopcanary.diagnosis.causes.locks import find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame, Role
-from loopcanary.diagnosis.culprit.holders import find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.samples.marks import slept_in
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
@@ -81,12 +81,9 @@ def _bodies(seen: WeighedSample) -> list[str]:
 
 def _modules(explained: tuple[WeighedSample, ...]) -> tuple[Sentence, ...]:
     """The module whose import holds the others, and the one whose code ran."""
-    outermost = _heaviest(
-        (bodies[-1] if (bodies := _bodies(seen)) else None, seen.weight_ns) for seen in explained
-    )
-    innermost = _heaviest(
-        (bodies[0] if (bodies := _bodies(seen)) else None, seen.weight_ns) for seen in explained
-    )
+    bodies = [(found, seen.weight_ns) for seen in explained if (found := _bodies(seen))]
+    outermost = _heaviest((found[-1], weight_ns) for found, weight_ns in bodies)
+    innermost = _heaviest((found[0], weight_ns) for found, weight_ns in bodies)
     if innermost is None:
         return ()
     if outermost == innermost:

@@ -7,13 +7,19 @@ import io
 import re
 import tokenize
 
-from loopcanary.diagnosis.code.blocks import block_at, headers_around
-from loopcanary.diagnosis.code.parsing import parses, statement
-from loopcanary.diagnosis.code.repetition import is_loop, is_loop_head, is_repeated
-from loopcanary.diagnosis.code.sources import SourceLines, SourceReader
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame
+from loopcanary.diagnosis.code.syntax import (
+    block_at,
+    headers_around,
+    is_loop,
+    is_loop_head,
+    is_repeated,
+    parses,
+    statement,
+)
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Frame
+from loopcanary.source_text import SourceLines, SourceReader
 
 CALL_TEXT_MAX = 80
 _CALL_LINES_MAX = 60
@@ -21,6 +27,7 @@ _CHAIN_LINES_MAX = 12
 _CALLEE_MAX = 60
 _LEAD = re.compile(r"^(?:return |yield |[\w.\[\]\"', ]+(?::[^=]+)? [-+*/|&]?= |\(|await )+")
 _HEADED = re.compile(r"(?:async )?(?:with|for|while|class|def) ")
+_DELETES = re.compile(r"(?:^|[\s:;])del $")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
@@ -31,9 +38,8 @@ class CallSite:
     text: str | None = None
     """The call as written, on one line, cut at 80 characters."""
     callee: str | None = None
-    """Its dotted name, such as `json.loads`; None where the text is no call."""
+    """Its dotted name, such as `json.loads`; None where the text is not a call."""
     source: str | None = None
-    """The line, stripped."""
     column: int = 0
     """Of the text in `source`: characters from 1; 0 where it begins on another line."""
     end_column: int = 0
@@ -85,13 +91,17 @@ class CallSites:
         text, blocks = self._text(view), self.blocks(view)
         return text.lines[blocks[-1][0] - 1 : view.frame.line - 1] if text is not None and blocks else ()
 
+    def function_lines(self, view: PlacedFrame) -> tuple[str, ...]:
+        """The lines of a frame's function; none without the source."""
+        text, blocks = self._text(view), self.blocks(view)
+        return block_at(text.lines, blocks[-1][0]) if text is not None and blocks else ()
+
     def lines_of(self, file: str) -> tuple[str, ...]:
         """The lines of a file; none without the source."""
         text = self._source(file)
         return () if text is None else text.lines
 
     def defines(self, file: str, name: str) -> bool:
-        """Whether a file has a function of that name."""
         return any(line.lstrip().startswith(f"def {name}(") for line in self.lines_of(file))
 
     def _look_for_loop(self, view: PlacedFrame) -> tuple[bool, bool] | None:
@@ -138,6 +148,9 @@ def find_call(lines: tuple[str, ...], frame: Frame) -> CallSite:
     pieces = _cut(lines[frame.line - 1 : end_line], frame.column - 1, frame.end_column - 1)
     if pieces is None or not pieces[0].strip():
         return NO_SITE  # the columns lie outside the line: another text was compiled
+    last = _split(lines[end_line - 1], frame.end_column - 1)[1]
+    if _DELETES.search(before) and not last.startswith((".", "[", "(")):  # its columns are the target's
+        before, pieces = before[:-4], [f"del {pieces[0]}", *pieces[1:]]
     indent = len(first) - len(first.lstrip())
     column = len(before) - indent + 1
     on_one_line = end_line == frame.line
@@ -227,7 +240,7 @@ def _without_comments(pieces: list[str]) -> list[str]:
                 row, column = token.start
                 lines[row - 1] = lines[row - 1][:column]
     except (tokenize.TokenError, SyntaxError, IndexError):
-        pass  # half an expression: what was found so far is cut
+        pass  # half an expression: only the comments before its end are cut
     return lines
 
 
@@ -273,7 +286,7 @@ def _last_call(text: str) -> int:
 
 def callee_of(text: str) -> str | None:
     """The dotted name of what a text calls, arguments and subscripts of its receivers left out:
-    `await session.query(User).all()` -> `session.query.all`. None where the text is no call."""
+    `await session.query(User).all()` -> `session.query.all`. None where the text is not a call."""
     bare = text.strip().removeprefix("await ").strip()
     if not bare.endswith(")"):
         return None
@@ -286,7 +299,7 @@ def callee_of(text: str) -> str | None:
 
 
 def operator_of(text: str) -> str | None:
-    """The operator of a text that is no call, by its function in the module `operator`; `del` of that
+    """The operator of a text that is not a call, by its function in the module `operator`; `del` of that
     statement. None for those that no advice is about."""
     try:
         found = statement(text)

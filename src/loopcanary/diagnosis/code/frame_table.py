@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
-from loopcanary.diagnosis.code.plumbing import carriers, is_child_control, is_import_machinery, is_resolver
 from loopcanary.diagnosis.code.stack_frames import (
     NO_STACK,
     Function,
@@ -19,7 +18,7 @@ from loopcanary.diagnosis.code.stack_frames import (
 )
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Frame, Stack, StackFrame
-from loopcanary.model.loop_frames import boundaries
+from loopcanary.model.loop_frames import boundaries, tail
 
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 _BYTE = 256
@@ -32,9 +31,8 @@ class _File:
     owner: Owner
     role: Role | None
     carriers: frozenset[str] | None
-    """Functions that only carry others; None: all."""
+    """Functions that only carry others; None: all of the file do."""
     boundaries: frozenset[str]
-    """Functions that call the work."""
 
 
 class _Shared:
@@ -45,13 +43,13 @@ class _Shared:
         self._bytes = bytearray(_BYTE)
 
     def append(self, number: int) -> None:
-        """What the next frame shares."""
+        """Adds what the next frame of the table shares."""
         if len(self._numbers) < _BYTE:
             self._bytes[len(self._numbers)] = number
         self._numbers.append(number)
 
     def of(self, frames: Numbers) -> Numbers:
-        """The same of each frame."""
+        """What each of the frames shares."""
         if isinstance(frames, bytes):
             return frames.translate(self._bytes)
         return tuple([self._numbers[number] for number in frames])
@@ -181,7 +179,7 @@ class FrameTable:
         return number
 
     def _widen(self) -> None:
-        """There are more frames than bytes: what was found by bytes is found by tuples now."""
+        """Replaces keys of bytes by tuples, as there are more frames than a byte can number."""
         self._stacks = {tuple(frames): stack for frames, stack in self._stacks.items()}
         self._shown = {tuple(lines): shown for lines, shown in self._shown.items()}
         self._paths = {tuple(functions): path for functions, path in self._paths.items()}
@@ -286,3 +284,68 @@ def fold_comprehension(qualname: str) -> str:
         outer = qualname.rpartition(".")[0]
         qualname = outer.removesuffix(".<locals>") if outer else "<module>"
     return qualname
+
+
+_NONE: frozenset[str] = frozenset()
+_ANY: frozenset[str] = frozenset({"*"})
+
+PLUMBING: Mapping[str, frozenset[str]] = {
+    # Tail of the path -> functions.
+    "asyncio/base_events.py": _ANY,
+    "asyncio/events.py": _ANY,
+    "asyncio/runners.py": _ANY,
+    "asyncio/unix_events.py": _ANY,
+    "asyncio/selector_events.py": frozenset({"_process_events"}),
+    "concurrent/futures/thread.py": _ANY,
+    "gevent/hub.py": _ANY,
+    "_core/_run.py": _ANY,
+}
+"""Never the culprit. Files one level below the standard library are in PLUMBING_MODULES."""
+
+PLUMBING_MODULES: frozenset[str] = frozenset(
+    {"selectors.py", "runpy.py", "contextlib.py", "functools.py", "contextvars.py"}
+)
+"""Files of the standard library all of whose functions only carry others."""
+
+PLUMBING_FUNCTIONS: Mapping[str, frozenset[str]] = {
+    "threading.py": frozenset({"_bootstrap", "_bootstrap_inner", "run"}),
+}
+"""Files of the standard library some of whose functions only carry others."""
+
+IMPORT_FILES: frozenset[str] = frozenset(
+    {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "importlib/__init__.py"}
+)
+
+CHILD_FILES: frozenset[str] = frozenset(
+    {"multiprocessing/popen_fork.py", "multiprocessing/popen_spawn_posix.py"}
+)
+"""What starts child processes and waits for them, beside subprocess.py."""
+
+
+def is_import_machinery(file: str) -> bool:
+    return file in IMPORT_FILES or tail(file) in IMPORT_FILES
+
+
+def is_child_control(file: str) -> bool:
+    place = tail(file)
+    return place in CHILD_FILES or place.endswith("/subprocess.py")
+
+
+def is_resolver(file: str) -> bool:
+    """Whether the file resolves names by itself, without the C library: dnspython's."""
+    return tail(file) == "dns/resolver.py"
+
+
+def carriers(file: str, *, stdlib: bool) -> frozenset[str] | None:
+    """The functions of a file that only carry others; None: all of them. `stdlib`: the file belongs to the
+    standard library."""
+    if is_import_machinery(file) or file == "<frozen runpy>":
+        return None
+    place = tail(file)
+    name = place.rpartition("/")[2]
+    if stdlib and name in PLUMBING_MODULES:
+        return None
+    functions = PLUMBING.get(place, _NONE)
+    if functions is _ANY:
+        return None
+    return functions | PLUMBING_FUNCTIONS.get(name, _NONE) if stdlib else functions

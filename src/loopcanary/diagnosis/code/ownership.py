@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from enum import Enum
+from functools import cache
 
-from loopcanary.diagnosis.code.code_paths import CodePaths
-from loopcanary.diagnosis.code.templates import is_of_template
+from loopcanary.facts import code_paths
+from loopcanary.late_dataclass import dataclass
+from loopcanary.model.loop_frames import tail
+from loopcanary.model.stack_frame import plain_cell
 
 _INSTALLED_PARTS = ("/site-packages/", "/dist-packages/")
 _OUR_PART = "-packages/loopcanary/"
@@ -141,8 +145,8 @@ def portable_path(file: str, paths: CodePaths) -> str:
     """The file without what differs between hosts: relative to its site-packages, standard library or
     program root. Below no known root: the last two parts."""
     if file.startswith("<"):
-        return file
-    path = absolute(file, paths)
+        return plain_cell(file)
+    path = plain_cell(absolute(file, paths))
     for part in _INSTALLED_PARTS:
         if part in path:
             return path.rpartition(part)[2]
@@ -171,3 +175,69 @@ def _longest_root(path: str, roots: tuple[str, ...] | dict[str, Owner]) -> str |
             if inside.startswith("/") or root.endswith("/"):
                 best = root
     return best
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePaths:
+    """Folders of one process by what they hold. Absolute, without a trailing separator."""
+
+    stdlib: tuple[str, ...] = ()
+    site: tuple[str, ...] = ()
+    """Installed packages: site-packages, dist-packages, the scripts folder of the environment."""
+    editable: tuple[str, ...] = ()
+    """Folders that a `.pth` file in `site` names: installed in place, so the program's own."""
+    ours: tuple[str, ...] = ()
+    """The package of loopcanary itself."""
+    roots: tuple[str, ...] = ()
+    """Entries of sys.path: what a module's name is relative to."""
+    working: str = ""
+    """The working folder; relative file names are relative to it."""
+    main: str = ""
+    """File of `__main__`: a path, or `<string>` and `<stdin>` for a program given in that way."""
+
+    @classmethod
+    def capture(cls) -> CodePaths:
+        return cls.from_json(code_paths())
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> CodePaths:
+        """The value of `facts.code_paths()`; unknown keys and values of a wrong type are left out,
+        since the dict may come from another version's file."""
+        known: dict[str, object] = {}
+        for field in fields(cls):
+            value = data.get(field.name)
+            if field.name in ("working", "main"):
+                known[field.name] = value if isinstance(value, str) else ""
+            elif isinstance(value, (list, tuple)):
+                known[field.name] = tuple(entry for entry in value if isinstance(entry, str) and entry)
+        return cls(**known)  # type: ignore[arg-type]
+
+
+@cache
+def captured() -> CodePaths:
+    """The paths of this process, as of the first call."""
+    return CodePaths.capture()
+
+
+_ENGINES = (
+    # Files that call the code, and what its outermost functions are called.
+    (frozenset({"jinja2/environment.py", "jinja2/runtime.py"}), re.compile(r"root$|block_")),
+    (frozenset({"mako/runtime.py", "mako/template.py"}), re.compile(r"render_|_mako_")),
+)
+_IN_A_MODULE = re.compile(r"render_body$|_mako_")
+"""What Mako alone names so, in the modules that it keeps of templates: `orders.py` of a template `orders`."""
+
+
+def is_of_template(file: str, qualname: str, callers: Iterable[str]) -> bool:
+    """Whether a function is a template's. `callers`: the files of the frames outside of it."""
+    name = qualname.partition(".")[0]
+    if _can_be_imported(file) and not _IN_A_MODULE.match(name):
+        return False
+    engines = [files for files, names in _ENGINES if names.match(name)]
+    return bool(engines) and any(tail(caller) in files for caller in callers for files in engines)
+
+
+def _can_be_imported(file: str) -> bool:
+    """By its name: Mako keeps a template `orders.page` as `orders.page.py`, which no `import` finds."""
+    module, _, suffix = file.replace("\\", "/").rpartition("/")[2].rpartition(".")
+    return suffix in ("py", "pyw") and "." not in module

@@ -25,13 +25,12 @@ class Function:
     file: str
     qualname: str
     name: str
-    """The last part of `qualname`."""
     owner: Owner
     plumbing: bool
-    """It only carries others."""
+    """The function only carries others."""
     role: Role | None
     calls_work: bool
-    """It is the loop's own, and calls the work."""
+    """The function is the loop's own, and calls the work."""
 
     @property
     def is_generated(self) -> bool:
@@ -71,13 +70,13 @@ class Path:
     of the same functions, whatever their lines."""
 
     length: int
-    """Frames of the work."""
+    """How many frames the work has."""
     places: dict[Function, int]
     """Their functions, each once since recursion is one function, and the index of its innermost frame."""
     whole: list[Function]
     """The functions of all frames, each once."""
     roles: tuple[Role, ...]
-    """Of the frames of the work."""
+    """The roles of the frames of the work."""
 
 
 Numbers = bytes | tuple[int, ...]
@@ -136,4 +135,4 @@ class PlacedStack:
 
 _NO_PATH = Path(length=0, places={}, whole=[], roles=())
 NO_STACK = PlacedStack(numbers=b"", known=(), shown=ShownStack(lines=b"", known=()), path=_NO_PATH)
-"""Of a sample whose stack could not be read."""
+"""Stands for the stack of a sample that could not be read."""

@@ -1,3 +1,1 @@
 """The frame that the user can change, and what it was doing."""
-
-from __future__ import annotations

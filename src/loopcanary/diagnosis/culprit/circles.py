@@ -14,7 +14,7 @@ from loopcanary.words.sentences import Sentence, say
 
 _CODES = {THREAD_END: "waits-for-end", FUTURE: "waits-for-result"}
 _MOST = 0.5
-"""Of the stall, spent in a circle, to be called a deadlock."""
+"""The part of a stall that has to be spent in a circle for the name deadlock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,6 @@ class CircleWait:
     place: Culprit | None
     """Where it waits."""
     lock: str
-    """The `kind` of a LockView."""
     holder_tid: int
     holder: str
     has_timeout: bool
@@ -40,13 +39,13 @@ class Circle:
 
     @property
     def members(self) -> tuple[CircleWait, ...]:
-        """Those that wait for each other: all, or all but the first ones, which wait for a circle."""
+        """The threads that wait for each other: all, or all but the first ones, which wait for a circle."""
         tids = [wait.tid for wait in self.waits]
         return self.waits[tids.index(self.waits[-1].holder_tid) :]
 
     @property
     def timed(self) -> tuple[CircleWait, ...]:
-        """Those of them that give up by themselves: with one of these it is no deadlock."""
+        """The members that give up by themselves: with one of them the circle is not a deadlock."""
         return tuple(wait for wait in self.members if wait.has_timeout)
 
     @property
@@ -54,6 +53,8 @@ class Circle:
         """What the advice is about: the `topic` of a row of words.remedies."""
         kinds = [wait.lock for wait in self.members]
         what = "timeout" if self.timed else "deadlock"
+        if len(kinds) > 1 and not any(kind not in _CODES for kind in kinds):
+            return "join-needs-loop" if FUTURE in kinds else "threads-need-each-other"
         if THREAD_END in kinds:
             return f"{what}-of-join"
         if FUTURE in kinds:

@@ -1,3 +1,1 @@
 """The samples of a stall, weighed and placed, for the rules to look at."""
-
-from __future__ import annotations

@@ -29,7 +29,7 @@ class Observation:
     total_ns: int
     """Weight of all samples, also of those already explained."""
     sample_count: int
-    """Likewise, their number."""
+    """The number of all samples, also of those already explained."""
     ledger: Ledger
     frozen_ns: int = 0
     """Of `total_ns`: time in gaps, in which neither watchdog nor thread ran."""
@@ -38,13 +38,12 @@ class Observation:
     place: Callable[[Stack], PlacedStack]
     """Places any other stack, such as that of the thread that held the GIL."""
     place_outer: Callable[[Stack, int], PlacedStack]
-    """Places so many of its outer frames."""
+    """Places that many of a stack's outer frames."""
     priority_changes: tuple[PriorityChange, ...] = ()
     """What the program did to how the stalled thread is scheduled."""
     cores: int = 0
     """On how many the process could run when it began; 0: not known."""
     threads: dict[int, str] = field(default_factory=dict)
-    """Known names of threads by their id."""
 
     def site(self, seen: WeighedSample) -> CallSite:
         """Where the innermost frame was.

@@ -78,7 +78,7 @@ READ_CALLS = _named("read readv")
 WRITE_CALLS = _named("write writev")
 OPEN_CALLS = _named("open openat openat2 creat")
 STREAM_CALLS: frozenset[str] = READ_CALLS | WRITE_CALLS
-"""Say nothing of what is behind the descriptor."""
+"""Calls that say nothing of what is behind the descriptor."""
 
 WAIT_CALLS: frozenset[str] = SELECT_CALLS | POLL_CALLS
 """Waiting for readiness of any descriptor."""

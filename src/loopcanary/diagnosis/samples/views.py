@@ -50,32 +50,26 @@ class WeighedSample:
 
     @property
     def kind(self) -> int:
-        """Number of the kind of sample."""
         return self.view.kind
 
     @property
     def stack(self) -> PlacedStack:
-        """The thread's stack; one without frames where it could not be read."""
         return self.view.stack
 
     @property
     def syscall(self) -> str | None:
-        """Name of the system call it slept in."""
         return self.view.syscall
 
     @property
     def state(self) -> str:
-        """The kernel's letter for the thread; empty where unknown."""
         return self.view.state
 
     @property
     def on_cpu(self) -> bool | None:
-        """Whether the thread ran; None: not known."""
         return self.view.on_cpu
 
     @property
     def waits_unseen(self) -> bool:
-        """Whether it may sleep in a call that the kernel did not name."""
         return self.view.waits_unseen
 
     @property
@@ -208,7 +202,7 @@ class _Views:
 
     def _call(self, stack: PlacedStack) -> tuple[object, ...] | None:
         """What rules ask of the innermost frame: its function, and what that calls; the text itself only
-        where it is no call, but may take a lock. None without frames."""
+        where it is not a call, but may take a lock. None without frames."""
         if not stack:
             return None
         view = stack.at(0)
@@ -243,8 +237,8 @@ a share says nothing."""
 
 
 def _cpu_shares(samples: tuple[Sample, ...], states: list[str]) -> list[float | None]:
-    """Of each sample that may have run, CPU time over wall time between samples before and after it, far
-    enough apart."""
+    """For each sample whose thread may have run: CPU time over wall time between a sample before and one
+    after it that are far enough apart."""
     times = [sample.at_ns for sample in samples]
     spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
     # Mostly the neighbours are far enough apart.

@@ -7,16 +7,14 @@ from further on, or counted as lost.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from loopcanary.flight.beside import calls_format as layout
 from loopcanary.flight.beside.calls_named import CallsInWindow, frame_of, methods_of, named
-from loopcanary.flight.beside.timed_calls import timed_calls
-from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock, bounded
-from loopcanary.flight.source import ByteSource, open_source
+from loopcanary.flight.source import ByteSource, FlightError, open_source
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame, StallEvidence
 from loopcanary.model.calls import TimedCall, TracedCalls
@@ -95,16 +93,16 @@ class ReadSoFar(NamedTuple):
 
     words: int
     us: int
-    """The file's time."""
+    """The time of the last word, in the file's microseconds."""
     at_work: tuple[int, int] = AT_NO_WORK
-    """What runs then, and how many calls were open when it began."""
+    """The work that runs then, and how many calls were open when it began."""
 
 
 class CallsFile:
     """The calls of one thread."""
 
     def __init__(self, source: ByteSource, clock: TickClock) -> None:
-        """Raises FlightError where it is none that we read."""
+        """Raises FlightError where it is not a file of calls that we read."""
         self._source = source
         self.clock = clock
         """Of the flight file; its rate is refined while the process runs."""
@@ -137,7 +135,6 @@ class CallsFile:
         return None
 
     def close(self) -> None:
-        """Lets go of the file."""
         self._source.close()
 
     def is_about(self, evidence: StallEvidence) -> bool:
@@ -178,15 +175,15 @@ class CallsFile:
         return None
 
     def progress(self, now_ns: int) -> ReadSoFar:
-        """All that was written until now counts as read."""
+        """Counts all that was written until now as read."""
         seen = self._look()
         return ReadSoFar(seen.written, self._us(now_ns), seen.at_work)
 
     def tree_since(
         self, before: ReadSoFar, now_ns: int, call_tree: CallTree, rows: int
     ) -> tuple[CallsInWindow, ReadSoFar]:
-        """The calls since an earlier look, and how far this one came. What was overwritten between the two is
-        counted, and its time is in no call. `rows`: how many are kept."""
+        """The calls since an earlier look, and how far this one came. Words that were overwritten between the
+        two looks are counted; their time is in no call. `rows`: how many are kept."""
         written, end_us = before.words, before.us
         for share in SHARES:
             seen = self._look()
@@ -195,7 +192,7 @@ class CallsFile:
             begin_us = before.us
             if first < seen.written:
                 at_us = self._time_of(first, before.us)
-                # What was not lost all belongs to it, also where the clocks are a little apart.
+                # If nothing was lost, all words belong to it, also where the clocks differ a little.
                 begin_us = min(before.us, at_us) if first == before.words else max(before.us, at_us)
             last_us = self._time_of(seen.written - 1, begin_us) if seen.written else 0
             end_us = max(begin_us, self._us(now_ns), last_us)
@@ -275,7 +272,7 @@ class CallsFile:
         return int(min(max(0, (ticks - self._base) * self._us_q64 >> 64), (1 << 62) - 1))
 
     def _ns(self, us: int) -> int:
-        """To the nearest: what the file has as 10 us is no 9,999 ns."""
+        """The nearest nanoseconds: 10 us in the file are not 9,999 ns."""
         return bounded(((us * self.clock.rate_q32 << 64) // self._us_q64 + (1 << 31)) >> 32)
 
     def _read(self, number: int, count: int) -> bytes:
@@ -345,7 +342,7 @@ class _Moment:
     depth: int
     opened: bytes
     at_work: tuple[int, int]
-    """After the last word."""
+    """The work that runs after the last word."""
 
 
 def _nearest(word: int, near_us: int) -> int:
@@ -353,3 +350,67 @@ def _nearest(word: int, near_us: int) -> int:
     mask = (1 << layout.TIME_BITS) - 1
     ahead = (word - near_us) & mask
     return near_us + ahead if ahead <= mask >> 1 else near_us - (mask + 1 - ahead)
+
+
+_IN: Final = 1 << 63
+_TIME_MASK: Final = (1 << layout.TIME_BITS) - 1
+_NUMBER_MASK: Final = (1 << 63 - layout.TIME_BITS) - 1
+
+
+class CallSpan(NamedTuple):
+    """A call; times in the file's microseconds."""
+
+    begin_us: int
+    end_us: int
+    number: int
+    is_open: bool
+    """It had not returned at the end of the window."""
+
+
+def timed_calls(
+    words: bytes, opened: Sequence[tuple[int, int]], begin_us: int, end_us: int
+) -> Iterator[CallSpan]:
+    """The calls in a window of time, each before those inside it.
+
+    Args:
+        words: of one thread, in their order.
+        opened: number and begin of each call that is open after the last word, outermost first.
+        begin_us: of the window. What began before, or in words that are gone, is drawn from here on.
+        end_us: likewise.
+    """
+    found = list(_calls(array("Q", words), opened, begin_us, end_us))
+    found.sort(key=lambda one: one[0])  # by their begins: one call has the others inside it
+    for _, call in found:
+        if call.begin_us < end_us and call.end_us > begin_us:
+            yield call._replace(begin_us=max(call.begin_us, begin_us), end_us=min(call.end_us, end_us))
+
+
+def _calls(
+    words: Iterable[int], open_at_end: Sequence[tuple[int, int]], begin_us: int, end_us: int
+) -> Iterator[tuple[int, CallSpan]]:
+    """The calls with a number each, in the order of their begins."""
+    opened: list[tuple[int, int, int]] = []  # place in the order, function, begin
+    gone: list[tuple[int, int]] = []  # function and end of calls whose begin is gone, innermost first
+    for place, word in enumerate(words):
+        number, at_us = word >> layout.TIME_BITS & _NUMBER_MASK, word & _TIME_MASK
+        if number >= layout.WORK:
+            continue
+        if word & _IN:
+            opened.append((place, number, at_us))
+            continue
+        # Those inside it end with it; and all of them where its begin is gone.
+        while opened:
+            began, inner, began_us = opened.pop()
+            yield began, CallSpan(began_us, at_us, inner, False)
+            if inner == number:
+                break
+        else:
+            gone.append((number, at_us))
+    older = open_at_end[: max(0, len(open_at_end) - len(opened))]
+    for depth, (number, began_us) in enumerate(older):
+        yield depth - len(older) - len(gone), CallSpan(began_us, end_us, number, True)
+    since_us = max([begin_us, *(began_us for _, began_us in older)])
+    for height, (number, ended_us) in enumerate(gone, 1):
+        yield -height, CallSpan(since_us, ended_us, number, False)
+    for began, number, began_us in opened:
+        yield began, CallSpan(began_us, end_us, number, True)

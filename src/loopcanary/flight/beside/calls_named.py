@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from loopcanary.flight.errors import FlightError
-from loopcanary.flight.source import open_source
+from loopcanary.flight.source import ByteSource, FlightError, open_source
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import StackFrame
 from loopcanary.model.calls import TracedCall, TracedCalls, TracedWork
@@ -26,7 +25,7 @@ class CallsInWindow:
     left_out: int
     left_out_ns: int
     work: Sequence[tuple[int, int, int]] = ()
-    """Number, times, total in ns."""
+    """Number of each work, how many times it ran, and its total in ns."""
 
 
 def methods_of(flight: str) -> dict[int, Method]:
@@ -36,9 +35,14 @@ def methods_of(flight: str) -> dict[int, Method]:
     except FlightError:
         return {}
     try:
-        content = source.read(0, min(source.size, _MAP_BYTES_MAX))
+        return methods_in(source)
     finally:
         source.close()
+
+
+def methods_in(source: ByteSource) -> dict[int, Method]:
+    """The methods of a map, by number. FlightError: it cannot be read."""
+    content = source.read(0, min(source.size, _MAP_BYTES_MAX))
     return {method.number: method for method in records_in(content) if method.number}
 
 
@@ -90,7 +94,7 @@ def _in_order(inside: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
 
 
 def frame_of(method: Method | None, number: int, owns: Callable[[str], bool]) -> StackFrame:
-    """Of a function; None: the map does not have it."""
+    """The frame of a function; None: the map does not have it."""
     if method is None:
         return StackFrame(
             function=f"method {number}", qualname=f"method {number}", file="", line=0, in_app=False

@@ -15,14 +15,12 @@ from loopcanary.flight.beside.calls import (
     ReadSoFar,
     Window,
 )
-from loopcanary.flight.beside.calls_named import CallsInWindow, frame_of, methods_of, named_work
-from loopcanary.flight.errors import FlightError
+from loopcanary.flight.beside.calls_named import CallsInWindow, frame_of, methods_in, named_work
 from loopcanary.flight.header import TickClock
-from loopcanary.flight.source import open_source
+from loopcanary.flight.source import FileSource, FlightError, open_source
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.call_tree import heaviest
-from loopcanary.model.calls import TimedCall, TracedCall, TracedCalls
-from loopcanary.model.method_map import CALLS, CALLS_FILES, Method
+from loopcanary.model.calls import TimedCall, TracedCall, TracedCalls, heaviest
+from loopcanary.model.method_map import CALLS, CALLS_FILES, METHODS, Method
 
 _ROWS_A_LOOK: Final = 5_000
 _PATHS_MAX: Final = 50_000
@@ -33,7 +31,6 @@ class _Row:
     """All calls by one path."""
 
     number: int
-    """Of the function."""
     calls: int = 0
     total_ns: int = 0
     self_ns: int = 0
@@ -53,7 +50,7 @@ class MergedCalls:
         """Number to times and total."""
 
     def add(self, tree: CallsInWindow) -> None:
-        """The next window's."""
+        """Adds the tree of the next window."""
         # Of a row that is not there the call may go on all the same.
         opened = set(self._opened) if tree.left_out or not tree.rows else set()
         places: list[int | None] = []
@@ -129,7 +126,7 @@ class MergedCalls:
 
 @dataclass(slots=True)
 class _Followed:
-    """A file of calls, of one thread."""
+    """The file of calls of one thread, and how far it was read."""
 
     file: CallsFile
     owner: tuple[int, int]
@@ -138,30 +135,39 @@ class _Followed:
 
 
 class CallsFollowed:
-    """All traced threads of a process, from now on; a context manager. No file can make it fail."""
+    """The calls of all traced threads of a process, from now on. A context manager. Damaged files do not make
+    it fail."""
 
     def __init__(
         self, flight: str, clock: Callable[[], TickClock], call_tree: CallTree, begin_ns: int
     ) -> None:
-        """`flight`: path of the flight file; `clock`: gives its, as it is refined; `begin_ns`: monotonic."""
+        """`flight`: path of the flight file; `clock`: gives the file's clock, as it is refined; `begin_ns`:
+        monotonic."""
         self._flight = flight
         self._clock = clock
         self._methods: dict[int, Method] = {}
+        self._names: FileSource | None = None
+        """The names of the functions. The file is held open, like the files of calls: a keeper removes
+        both."""
         self._call_tree = call_tree
         self._followed: dict[int, _Followed] = {}
         self._over: list[_Followed] = []
-        """Of threads that have given their file to another."""
+        """Files of threads that have given their file to another thread."""
         self._find(begin_ns)
 
     def look(self, now_ns: int) -> None:
-        """Adds what was called since the last look. Often enough, that threads overwrite little meanwhile."""
+        """Adds the calls since the last look. To be called often, so that threads overwrite little
+        meanwhile."""
         self._find(None)
-        self._methods = methods_of(self._flight) or self._methods
         for one in self._followed.values():
             with suppress(FlightError):
                 one.file.clock = self._clock()
                 tree, one.progress = one.file.tree_since(one.progress, now_ns, self._call_tree, _ROWS_A_LOOK)
                 one.calls.add(tree)
+        with suppress(FlightError):
+            self._names = self._names or FileSource(self._flight + METHODS)
+            self._names.measure()
+            self._methods = methods_in(self._names)
 
     @property
     def has_files(self) -> bool:
@@ -188,9 +194,10 @@ class CallsFollowed:
                 yield tid, calls, () if copy is None else tuple(copy.each(self._methods, owns))
 
     def close(self) -> None:
-        """Lets go of the files."""
         for one in (*self._over, *self._followed.values()):
             one.file.close()
+        if self._names is not None:
+            self._names.close()
 
     def _find(self, begin_ns: int | None) -> None:
         """Takes up threads that have begun to be traced. `begin_ns`: what was called before is not wanted."""

@@ -19,9 +19,8 @@ from loopcanary.flight.beside.calls import (
     CallTree,
 )
 from loopcanary.flight.beside.calls_named import CallsInWindow, methods_of, named
-from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import TickClock
-from loopcanary.flight.source import open_source
+from loopcanary.flight.source import FlightError, open_source
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.calls import TracedCalls
 from loopcanary.model.method_map import CALLS, CALLS_FILES, METHODS, NUMBER_MAX
@@ -40,7 +39,7 @@ class SlowCall:
     began_us: int
     """The file's time: with the thread's number it is the call's own."""
     began_ns: int
-    """Monotonic."""
+    """When the call began, monotonic."""
     duration_ns: int
     calls: TracedCalls
 
@@ -52,7 +51,7 @@ class _Noted(NamedTuple):
     begin_us: int
     end_us: int
     end: int
-    """Number of the word behind its end."""
+    """Number of the word behind the call's end."""
 
     @property
     def can_be(self) -> bool:
@@ -67,7 +66,7 @@ class SlowCalls:
         """By thread how many of its slow calls."""
 
     def has_new(self, flight: str, clock: TickClock) -> bool:
-        """Whether some are there that were not read."""
+        """Whether there are slow calls that were not read yet."""
         if not os.path.exists(flight + METHODS):  # noqa: PTH110 - most programs trace no calls
             return False
         return any(file.slow_count > self._read.get(file.owner, 0) for file in _files(flight, clock))
@@ -75,7 +74,7 @@ class SlowCalls:
     def read(
         self, flight: str, clock: TickClock, call_tree: CallTree, owns: Callable[[str], bool]
     ) -> list[SlowCall]:
-        """Those that have ended and were not read yet. Arguments as `read_calls`."""
+        """Slow calls that have ended and were not read yet. Arguments as `read_calls`."""
         found = []
         read: dict[tuple[int, int], int] = {}
         for file in _files(flight, clock):
@@ -136,12 +135,12 @@ class _SlowCallsFile(CallsFile):
 
     @property
     def slow_count(self) -> int:
-        """How many were ever noted."""
+        """How many slow calls were noted in all."""
         return int(self._header()["slow"])
 
     def noted(self, after: int, count: int) -> list[_Noted]:
-        """Of the first `count` those behind the first `after`, as far as they are there still, oldest
-        first."""
+        """The slow calls from number `after` up to `count`, oldest first, without those that were
+        overwritten."""
         content = self._source.read(layout.SLOW_OFFSET, layout.SLOW_MAX * layout.SLOW.size)
         header = self._header()
         cells = [*layout.SLOW.every(content)]
@@ -200,7 +199,7 @@ class _SlowCallsFile(CallsFile):
         return tree if begin is not None else self._with_whole(of, tree)
 
     def _with_whole(self, of: _Noted, tree: CallsInWindow) -> CallsInWindow:
-        """The call's own length is known, also where its begin was overwritten."""
+        """The tree with the call's own length, which is known also where its begin was overwritten."""
         if not tree.rows or tree.rows[0][1] != of.number:
             return self._alone(of)
         ns = self.ns_of(of.end_us - of.begin_us)

@@ -7,12 +7,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final
 
-from loopcanary.flight.errors import FlightError
 from loopcanary.flight.format import Layout
 from loopcanary.flight.header import bounded
-from loopcanary.flight.source import open_source
-from loopcanary.model.issues.start_notes import NotedImport, StartNotes
-from loopcanary.model.issues.startup import CodeOrigin
+from loopcanary.flight.source import FlightError, open_source
+from loopcanary.model.issues.startup import CodeOrigin, NotedImport, StartNotes
 
 MAGIC: Final = b"LCSTART\0"
 VERSION: Final = 2

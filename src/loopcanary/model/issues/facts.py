@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.spelling import spelled
+from loopcanary.model.spelling import NEEDED, spelled
 from loopcanary.model.stall import Cause, Culprit, Holder, Severity, StallState, WeightedStack
 
 
@@ -47,7 +47,7 @@ class IssueFacts:
 
     @property
     def is_news(self) -> bool:
-        """Whether it is reported; what is no news is kept for comparison."""
+        """Whether it is reported; what is not news is kept for comparison."""
         return True
 
     @property
@@ -89,3 +89,33 @@ class IssueFacts:
     def severity(self) -> Severity:
         """The lowest, unless the kind says otherwise."""
         return Severity.STALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedFacts(IssueFacts):
+    """As IssueFacts. The desk (tracers.desk) fills in what is empty: the process and the id always, the
+    others where the tracer leaves them."""
+
+    id: str = field(default="", metadata=NEEDED)
+    session: str = field(default="", metadata=NEEDED)
+    pid: int = field(default=0, metadata=NEEDED)
+    fingerprint: str = field(default="", metadata=NEEDED)
+    """Of the tracer: any text that is the same for the same bug."""
+    title: str = field(default="", metadata=NEEDED)
+    thread: str = field(default="", metadata=NEEDED)
+    """Empty: the thread that reports it."""
+    loop: str = field(default="", metadata=NEEDED)
+    scene: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownIssue(IssueFacts):
+    """What all kinds have in common, and the record as it came: it is kept for when the plugin is there."""
+
+    record: dict[str, Any]
+    """As JSON."""
+
+    @property
+    def kind(self) -> IssueKind:  # type: ignore[override]
+        """As the record names it."""
+        return IssueKind(self.record["kind"])

@@ -6,8 +6,8 @@ from __future__ import annotations
 from enum import Enum
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model.issues.facts import ReportedFacts
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.issues.reported import ReportedFacts
 
 
 class FindingRule(Enum):

@@ -20,6 +20,8 @@ class IssueKind:
     IDLE: ClassVar[IssueKind]
     STARTUP: ClassVar[IssueKind]
     SLOW_METHOD: ClassVar[IssueKind]
+    BOOT_HANG: ClassVar[IssueKind]
+    EXIT_HANG: ClassVar[IssueKind]
 
 
 IssueKind.STALL = IssueKind("stall")
@@ -28,3 +30,5 @@ IssueKind.INPUT = IssueKind("input")
 IssueKind.IDLE = IssueKind("idle")
 IssueKind.STARTUP = IssueKind("startup")
 IssueKind.SLOW_METHOD = IssueKind("slow-method")
+IssueKind.BOOT_HANG = IssueKind("boot-hang")
+IssueKind.EXIT_HANG = IssueKind("exit-hang")

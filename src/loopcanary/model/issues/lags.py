@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.figures.frames import FrameFigures
+from loopcanary.model.figures import FrameFigures
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.spelling import spelled

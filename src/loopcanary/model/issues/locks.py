@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model.issues.facts import ReportedFacts
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.issues.reported import ReportedFacts
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 
@@ -27,6 +27,10 @@ class TaskWait:
     """A thread that works for a task, and no task."""
     holds: str | None = None
     """What it holds, for which another one of a cycle waits; None: nothing, or it is waited for as a task."""
+    made: tuple[StackFrame, ...] = ()
+    """Where what it holds was made, innermost first: constructors, and who called them. Empty: not known."""
+    taken: StackFrame | None = None
+    """Where it acquired it; None: not known."""
     frames: tuple[StackFrame, ...] = ()
     """Where it waits, innermost first."""
 
@@ -60,6 +64,8 @@ class LockLeak(ReportedFacts):
     """The name of the task that acquired it."""
     has_ended: bool = True
     """The holder; False: it waits for the lock itself."""
+    made: tuple[StackFrame, ...] = ()
+    """Where the lock was made; as that of a wait."""
     acquired: tuple[StackFrame, ...] = ()
     """Where it was acquired, innermost first."""
     waiters: tuple[TaskWait, ...] = ()

@@ -10,8 +10,8 @@ from dataclasses import field
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.calls import TracedWork
+from loopcanary.model.issues.facts import ReportedFacts
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.issues.reported import ReportedFacts
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 

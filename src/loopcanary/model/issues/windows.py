@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model.issues.facts import ReportedFacts
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.issues.reported import ReportedFacts
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 

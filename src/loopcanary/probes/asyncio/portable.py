@@ -26,18 +26,6 @@ class PortableAsyncioProbe(PatchingProbe):
     def __init__(self, *sides: Any) -> None:
         super().__init__(*sides)
         self._watches = [ImportWatch(self.loops[0], lambda: self._contain(self._patch_class))]
-        self._laid: tuple[type, Any, Any] | None = None
-        """Class, its own `run_forever` or None where it has inherited one, ours."""
-
-    def _take_back(self) -> None:
-        laid, self._laid = self._laid, None
-        if laid is None or laid[0].__dict__.get("run_forever") is not laid[2]:
-            return
-        loop_type, original, _ = laid
-        if original is None:
-            del loop_type.run_forever  # type: ignore[attr-defined]
-        else:
-            loop_type.run_forever = original  # type: ignore[attr-defined]
 
     def _patch_class(self) -> None:
         module, name = self.loops
@@ -53,8 +41,7 @@ class PortableAsyncioProbe(PatchingProbe):
             finally:
                 stopped(self)
 
-        self._laid = loop_type, loop_type.__dict__.get("run_forever"), run_forever
-        loop_type.run_forever = run_forever
+        self._patches.lay(loop_type, "run_forever", run_forever)
         self._see_running()
 
     def _see_running(self) -> None:
@@ -62,3 +49,13 @@ class PortableAsyncioProbe(PatchingProbe):
         running = sys.modules["asyncio.events"]._get_running_loop()
         if running is not None:
             self._engine.runs(running)
+
+
+class PortableUvloopProbe(PortableAsyncioProbe):
+    """As asyncio's, of uvloop's own class."""
+
+    kind = "uvloop"
+    loops = ("uvloop", "Loop")
+
+    def _see_running(self) -> None:
+        """Asyncio's probe sees it."""

@@ -3,7 +3,7 @@
 Qt's dispatchers have signals before and after a wait, but on Linux they run timers and events in between (Qt
 6, QEventDispatcherGlib and QEventDispatcherUNIX); and in a loop of the system's own (a window that is moved
 on Windows, a native dialog) there are no such signals. A timer runs in every loop, also in those of modal
-dialogs, which are no stalls.
+dialogs, which are not stalls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes import ImportWatch, PatchingProbe
-from loopcanary.probes.qt.probe import BINDINGS, KIND
+from loopcanary.probes.qt import BINDINGS, KIND
+from loopcanary.whose_exception import ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,7 +90,7 @@ class PortableQtProbe(PatchingProbe):
             if not self._is_on or self._timers is not None or not _is_thread_of_application(core):
                 return None
             self._timers = timers = QtTimers(core, None if runner is None else id(runner))
-        except Exception:  # noqa: BLE001 - an application that cannot be watched runs
+        except ours():  # an application that cannot be watched runs
             return None
         self._engine.runs(timers, KIND)
         return timers
@@ -183,7 +184,7 @@ class QtTimers:
 
 
 def _is_thread_of_application(core: Any) -> bool:
-    """Where there is an application, and its thread is the calling one: elsewhere `exec()` runs nothing."""
+    """Whether the calling thread is that of an application: on another thread `exec()` runs nothing."""
     application = core.QCoreApplication.instance()
     return application is not None and bool(application.thread() == core.QThread.currentThread())
 

@@ -11,6 +11,7 @@ from itertools import islice
 
 from loopcanary.probes import PatchingProbe
 from loopcanary.thread_frames import thread_frames
+from loopcanary.whose_exception import ours
 
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary._native import Native
-    from loopcanary.probes.asyncio.spin import SpinWatch
+    from loopcanary.probes.asyncio import SpinWatch
     from loopcanary.protocols.tracing import Tracers
 
 KIND = "trio"
@@ -46,7 +47,7 @@ class TrioProbe(PatchingProbe):
         self._tracers = tracers
 
     def _patch(self) -> None:
-        """Runs have our groups from now on."""
+        """Puts our group of instruments into every run of trio, also into those that run already."""
         run: Any = sys.modules[MODULE]
         if not all(hasattr(run, name) for name in NEEDED):
             self._notes.append(TOO_OLD)
@@ -58,7 +59,8 @@ class TrioProbe(PatchingProbe):
             self._join(runner, run.Instruments)
 
     def _take_back(self) -> None:
-        """Runs keep our group to their end, and it reports nothing: trio may be about to call it."""
+        """Leaves our group in the runs until they end, since trio may be about to call it. It reports
+        nothing."""
         super()._take_back()
         if self._waits_are_hooked:
             self._engine.unhook_waits(self._waits)
@@ -76,7 +78,7 @@ class TrioProbe(PatchingProbe):
         return self._spins().look
 
     def _spins(self) -> SpinWatch:
-        from loopcanary.probes.asyncio.spin import SpinWatch
+        from loopcanary.probes.asyncio import SpinWatch
 
         return SpinWatch((), self._tell_spin, identities=_ready_tasks)
 
@@ -101,7 +103,7 @@ class TrioProbe(PatchingProbe):
             group.spins = self._spin_watch()
             group.open_lane(lambda begun: self._contain(lambda: _note_guest(begun)))
             self._learn()  # until now the engine may have been armed only
-        except Exception:  # noqa: BLE001 - a run that cannot be watched runs
+        except ours():  # a run that cannot be watched runs
             return
 
     def _join(self, runner: Any, groups: Any) -> None:

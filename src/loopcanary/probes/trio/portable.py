@@ -47,7 +47,7 @@ class PortableTrioProbe(PatchingProbe):
         return group_like(original, __init__)
 
     def _join(self, runner: Any, *, is_own: bool) -> None:
-        """A run that runs already."""
+        """Joins a run that runs already."""
         instrument = TurnInstrument(self._hooks)
         if is_own:
             instrument.join(runner)
@@ -56,7 +56,7 @@ class PortableTrioProbe(PatchingProbe):
 
 
 class TurnInstrument:
-    """Of one run. trio switches an instrument off that raises: the hooks raise nothing.
+    """The instrument of one run. trio switches an instrument off that raises: the hooks raise nothing.
 
     A guest run has no wait and no turn: its steps run inside a callback of its host's.
     """
@@ -116,6 +116,6 @@ class _Step:
         return self._task.context
 
     def work_names(self) -> tuple[str, str]:
-        """Of its coroutine, and its own."""
+        """The names of the task's coroutine, and of the task."""
         coroutine = self._task.coro
         return getattr(coroutine, "__qualname__", None) or type(coroutine).__qualname__, str(self._task.name)

@@ -1,8 +1,9 @@
-"""What a run may cost its loops, and what it did cost."""
+"""The limits of a run's budget, and the verdicts on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from loopcanary.document.makers import said, strong
 from loopcanary.document.parts import Document, Head, Heading, Piece, Table, TableRow, Tone
@@ -10,8 +11,10 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model import LoopHealth, Session, Startup
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.words.text import count_of, printable
-from loopcanary.words.traced import run_words
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,31 +22,24 @@ class Budget:
     """Limits; None: there is none."""
 
     p99_delay_ns: int | None = None
-    """Of the loop delay of every loop."""
+    """The limit of every loop's delay."""
     longest_stall_ns: int | None = None
     stalled_share: float | None = None
-    """Of the time that a loop was watched, 0 to 1."""
+    """The share of a loop's watched time, 0 to 1."""
     startup_ns: int | None = None
-    """Of every program that was started, without the time that loopcanary took."""
+    """The limit of every start, without the time that loopcanary took."""
     new_bugs: int | None = None
-    """Bugs that are not in the baseline; without one, all."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is limited."""
-        return self == Budget()
+    """The limit of bugs that are not in the baseline, if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """One limit."""
-
     name: str
     found: str
     limit: str
     is_broken: bool
     where: str
-    """The loop or bug that has most of it; empty: there is none."""
+    """The loop or bug with most of it; empty: there is none."""
 
 
 def judged(
@@ -53,13 +49,13 @@ def judged(
     start: Startup | None,
     new: int,
 ) -> list[Judged]:
-    """Each limit of the budget against the runs. `bugs`: of stalls; `start`: the longest; `new`: how many
-    bugs are not known."""
+    """Holds the runs against each limit. `bugs` are those of stalls, `start` is the longest one, `new` the
+    number of bugs that are not known."""
     return [
         *_by_loop(budget, [loop for session in sessions for loop in session.loops if loop.window_ns]),
         *_longest(budget, bugs),
         *_start(budget, start),
-        *_new(budget, new),
+        *([] if budget.new_bugs is None else [_judged("new bugs", new, budget.new_bugs, str)]),
     ]
 
 
@@ -67,23 +63,11 @@ def _by_loop(budget: Budget, loops: Sequence[LoopHealth]) -> Iterator[Judged]:
     if budget.p99_delay_ns is not None:
         worst = max(loops, key=lambda loop: loop.delay_p99_ns, default=None)
         found_ns = 0 if worst is None else worst.delay_p99_ns
-        yield Judged(
-            name="loop delay p99",
-            found=format_duration(found_ns),
-            limit=format_duration(budget.p99_delay_ns),
-            is_broken=found_ns > budget.p99_delay_ns,
-            where=_loop(worst),
-        )
+        yield _judged("loop delay p99", found_ns, budget.p99_delay_ns, format_duration, _loop(worst))
     if budget.stalled_share is not None:
         worst = max(loops, key=_stalled, default=None)
         share = 0.0 if worst is None else _stalled(worst)
-        yield Judged(
-            name="stalled share",
-            found=f"{share:.2%}",
-            limit=f"{budget.stalled_share:.2%}",
-            is_broken=share > budget.stalled_share,
-            where=_loop(worst),
-        )
+        yield _judged("stalled share", share, budget.stalled_share, "{:.2%}".format, _loop(worst))
 
 
 def _stalled(loop: LoopHealth) -> float:
@@ -95,41 +79,23 @@ def _loop(loop: LoopHealth | None) -> str:
 
 
 def _longest(budget: Budget, bugs: Sequence[IssueGroup]) -> Iterator[Judged]:
-    if budget.longest_stall_ns is None:
-        return
-    worst = max(bugs, key=lambda bug: bug.max_ns, default=None)
-    found_ns = 0 if worst is None else worst.max_ns
-    yield Judged(
-        name="longest stall",
-        found=format_duration(found_ns),
-        limit=format_duration(budget.longest_stall_ns),
-        is_broken=found_ns > budget.longest_stall_ns,
-        where="" if worst is None else printable(worst.title, 200),
-    )
+    if budget.longest_stall_ns is not None:
+        worst = max(bugs, key=lambda bug: bug.max_ns, default=None)
+        found_ns, where = (0, "") if worst is None else (worst.max_ns, printable(worst.title, 200))
+        yield _judged("longest stall", found_ns, budget.longest_stall_ns, format_duration, where)
 
 
 def _start(budget: Budget, start: Startup | None) -> Iterator[Judged]:
-    if budget.startup_ns is None:
-        return
-    found_ns = 0 if start is None else start.duration_ns - start.own_ns
-    yield Judged(
-        name="start",
-        found=format_duration(found_ns),
-        limit=format_duration(budget.startup_ns),
-        is_broken=found_ns > budget.startup_ns,
-        where="" if start is None else printable(f"{start.program}: {run_words(start)}", 200),
-    )
+    if budget.startup_ns is not None:
+        found_ns = 0 if start is None else start.duration_ns - start.own_ns
+        where = "" if start is None else printable(f"{start.program}: {kind_of(start).run(start)}", 200)
+        yield _judged("start", found_ns, budget.startup_ns, format_duration, where)
 
 
-def _new(budget: Budget, new: int) -> Iterator[Judged]:
-    if budget.new_bugs is not None:
-        yield Judged(
-            name="new bugs",
-            found=str(new),
-            limit=str(budget.new_bugs),
-            is_broken=new > budget.new_bugs,
-            where="",
-        )
+def _judged(
+    name: str, found: Number, limit: Number, words: Callable[[Number], str], where: str = ""
+) -> Judged:
+    return Judged(name=name, found=words(found), limit=words(limit), is_broken=found > limit, where=where)
 
 
 def budget_document(limits: Sequence[Judged]) -> Document:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause, Culprit, Holder, IssueKind, Startup
-from loopcanary.model.search import IssueGroup, IssueQuery, SessionMark, of_type
+from loopcanary.model.search import IssueGroup, IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.diff.starts import ComparedStart, compare_starts
 from loopcanary.report.figures.rates import Amount, Interval, amount, interval, ratio
-from loopcanary.report.figures.watched import Watched
+from loopcanary.report.figures.watched import ProgramTimes, Watched
 
 _S = 1_000_000_000
 _LOAD_SESSIONS = 50
 _STARTS = 200
 _ASKED_BY_NAME_MAX = 500
-"""Sessions of one side; of more, the stalls of all are read."""
+"""The stalls of more sessions are read for all of them."""
 
 
 class Change(Enum):
-    """What became of a group."""
+    """The change of a group."""
 
     NEW = "new"
     WORSE = "worse"
@@ -42,29 +42,12 @@ class Side:
 
     source: IssueStore
     query: IssueQuery
-    """By time only."""
+    """The query, by time only."""
     label: str
-    """For people: `before 2026-11-21 05:00`, `version 1.2`."""
+    """`before 2026-11-21 05:00`, `version 1.2`."""
     version: str | None = None
     program: str | None = None
-    """Only sessions of this name; None: of all programs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What there was of a group on one side."""
-
-    time: Amount
-    """Its stalls' seconds."""
-
-    @property
-    def count(self) -> int:
-        return self.time.count
-
-    @property
-    def stalls_per_hour(self) -> float:
-        """Of watched time; 0 where nothing was watched."""
-        return self.count / self.time.hours if self.time.hours else 0.0
+    """None: the sessions of all programs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,40 +59,38 @@ class Compared:
     cause: Cause
     culprit: Culprit | None
     holder: Holder | None
-    """Title, cause, culprit and holder are those of the second side, where it has the group."""
+    """Title, cause, culprit and holder are those of the second side, if it has the group."""
     change: Change
     is_sure: bool
-    """Of new and gone: the side without it was watched long enough for that to mean something."""
-    before: Seen
-    after: Seen
+    """Whether the side without a new or gone group was watched long enough."""
+    before: Amount
+    after: Amount
+    """The seconds of its stalls."""
 
     @property
     def before_range(self) -> Interval:
-        """Of stalled seconds per hour."""
-        return interval(self.before.time)
+        """The interval of stalled seconds per hour."""
+        return interval(self.before)
 
     @property
     def after_range(self) -> Interval:
-        """As `before_range`."""
-        return interval(self.after.time)
+        return interval(self.after)
 
     @property
     def ratio(self) -> Interval:
-        """Of the second side's stalled seconds per hour, in units of the first's."""
-        return ratio(self.before.time, self.after.time)
+        """The interval of the second side's stalled seconds per hour, in units of the first's."""
+        return ratio(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideSums:
-    """One side as a whole."""
-
     label: str
     sessions: int
     hours: float
     stalls: int
     stalled_s: float
     callbacks_per_s: float | None
-    """The load, of the latest sessions whose loops' figures are known."""
+    """The load, in the latest sessions whose loops' figures are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +104,7 @@ class Comparison:
     groups: tuple[Compared, ...]
     counts: Mapping[Change, int]
     starts: tuple[ComparedStart, ...] = ()
-    """Of programs whose starts were recorded on both sides."""
+    """The starts of programs that recorded some on both sides."""
 
     @property
     def is_worse(self) -> bool:
@@ -134,7 +115,7 @@ class Comparison:
 
 
 def compare(before: Side, after: Side, *, now_wall_ns: int, limit: int = 0) -> Comparison:
-    """Every group of either side; `limit`: only so many are described, the worst; 0: all."""
+    """Compares every group of either side, and describes the `limit` worst of them; 0: all."""
     first, second = _Runs(before, now_wall_ns), _Runs(after, now_wall_ns)
     fingerprints = dict.fromkeys([*second.stalls, *first.stalls])
     judged = [_judged(fingerprint, first, second) for fingerprint in fingerprints]
@@ -154,18 +135,14 @@ class _Runs:
 
     def __init__(self, side: Side, now_wall_ns: int) -> None:
         self.side = side
-        self._now_wall_ns = now_wall_ns
         sessions = [
             mark
             for mark in side.source.session_marks(side.query)
             if (side.version is None or mark.version == side.version)
             and (side.program is None or mark.name == side.program)
         ]
-        self._program = {mark.id: mark.name for mark in sessions}
-        self._sessions: dict[str, list[SessionMark]] = defaultdict(list)
-        for session in sessions:
-            self._sessions[session.name].append(session)
-        self._watched: dict[frozenset[str], Watched] = {}
+        self.times = ProgramTimes(sessions, side.query, now_wall_ns)
+        self._program = self.times.program
         self.stalls: dict[str, list[tuple[int, int]]] = defaultdict(list)
         """(began_wall_ns, duration_ns) by fingerprint."""
         self._programs: dict[str, set[str]] = defaultdict(set)
@@ -180,25 +157,13 @@ class _Runs:
     def programs_of(self, fingerprint: str) -> set[str]:
         return self._programs.get(fingerprint, set())
 
-    def watched(self, programs: Iterable[str] | None = None) -> Watched:
-        """The time of these programs; None: of all."""
-        names = frozenset(self._sessions if programs is None else programs)
-        if names not in self._watched:
-            sessions = [session for name in sorted(names) for session in self._sessions.get(name, ())]
-            query = self.side.query
-            self._watched[names] = Watched.by(
-                sessions, self._now_wall_ns, query.since_wall_ns, query.until_wall_ns
-            )
-        return self._watched[names]
-
-    def seen(self, fingerprint: str, watched: Watched) -> Seen:
-        """What there was of a group in that time."""
+    def seen(self, fingerprint: str, watched: Watched) -> Amount:
+        """The seconds of a group's stalls in that time."""
         stalls = self.stalls.get(fingerprint, ())
-        return Seen(time=amount([(began_ns, duration_ns / _S) for began_ns, duration_ns in stalls], watched))
+        return amount([(began_ns, duration_ns / _S) for began_ns, duration_ns in stalls], watched)
 
     def groups(self, fingerprints: Sequence[str]) -> dict[str, IssueGroup]:
-        """These groups, as far as they are there, as the store describes them. Their sums are those of all
-        versions."""
+        """The groups that the store has, with the sums of all versions."""
         query = IssueQuery(
             since_wall_ns=self.side.query.since_wall_ns, until_wall_ns=self.side.query.until_wall_ns
         )
@@ -209,7 +174,6 @@ class _Runs:
         return found
 
     def starts(self) -> list[Startup]:
-        """The latest ones."""
         query = replace(self.side.query, kind=IssueKind.STARTUP)
         found = of_type(Startup, self.side.source.issues(query, _STARTS))
         return [start for start in found if start.session in self._program]
@@ -219,7 +183,7 @@ class _Runs:
         return SideSums(
             label=self.side.label,
             sessions=len(self._program),
-            hours=self.watched().hours,
+            hours=self.times.watched().hours,
             stalls=len(durations),
             stalled_s=sum(durations) / _S,
             callbacks_per_s=self._load(),
@@ -239,21 +203,20 @@ class _Judged:
     fingerprint: str
     change: Change
     is_sure: bool
-    before: Seen
-    after: Seen
+    before: Amount
+    after: Amount
 
     @property
     def difference(self) -> float:
-        """In stalled seconds per hour."""
-        return self.after.time.per_hour - self.before.time.per_hour
+        return self.after.per_hour - self.before.per_hour
 
 
 def _judged(fingerprint: str, first: _Runs, second: _Runs) -> _Judged:
     # Sessions of a store that was written before their programs were kept have none, and may be any.
     programs = {*first.programs_of(fingerprint), *second.programs_of(fingerprint), ""}
-    before = first.seen(fingerprint, first.watched(programs))
-    after = second.seen(fingerprint, second.watched(programs))
-    between = ratio(before.time, after.time)
+    before = first.seen(fingerprint, first.times.watched(programs))
+    after = second.seen(fingerprint, second.times.watched(programs))
+    between = ratio(before, after)
     more, less = between.low > 1, between.high < 1
     return _Judged(
         fingerprint=fingerprint,
@@ -287,13 +250,13 @@ def _described(judged: Sequence[_Judged], first: _Runs, second: _Runs) -> tuple[
 
 
 def _rank(one: _Judged) -> int:
-    """What is surely worse comes first."""
+    """Puts first what is surely worse."""
     if one.change is Change.NEW:
         return 0 if one.is_sure else 2
     return _RANKS[one.change]
 
 
-def _change(before: Seen, after: Seen, *, more: bool, less: bool) -> Change:
+def _change(before: Amount, after: Amount, *, more: bool, less: bool) -> Change:
     if not before.count:
         return Change.NEW
     if not after.count:

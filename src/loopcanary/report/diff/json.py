@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import isinf
 
 from loopcanary.report.as_json import render_members
-from loopcanary.report.diff.comparison import Compared, Comparison, Seen, SideSums
+from loopcanary.report.diff.comparison import Compared, Comparison, SideSums
 from loopcanary.report.diff.starts import ComparedStart, Times
-from loopcanary.report.figures.chance import LEVEL
-from loopcanary.report.figures.rates import Interval
+from loopcanary.report.figures.rates import LEVEL, Amount, Interval
 from loopcanary.wire import Json, time_to_text, to_wire
 
 SCHEMA_VERSION = 1
@@ -16,7 +15,6 @@ _MS = 1_000_000
 
 
 def comparison_to_dict(comparison: Comparison, limit: int = 0) -> Json:
-    """The comparison as a JSON-able dict; at most `limit` groups, 0: all."""
     return {
         "schema": SCHEMA_VERSION,
         "generated_at": time_to_text(comparison.generated_wall_ns),
@@ -30,7 +28,6 @@ def comparison_to_dict(comparison: Comparison, limit: int = 0) -> Json:
 
 
 def render(comparison: Comparison, limit: int = 0) -> str:
-    """The comparison as ASCII text, one line a group."""
     return render_members(comparison_to_dict(comparison, limit))
 
 
@@ -82,13 +79,13 @@ def _times_to_dict(times: Times) -> Json:
     }
 
 
-def _seen_to_dict(seen: Seen, bounds: Interval) -> Json:
+def _seen_to_dict(seen: Amount, bounds: Interval) -> Json:
     return {
-        "watched_hours": seen.time.hours,
+        "watched_hours": seen.hours,
         "count": seen.count,
-        "stalls_per_hour": seen.stalls_per_hour,
-        "stalled_s": seen.time.total,
-        "stalled_s_per_hour": {"value": seen.time.per_hour, **_interval_to_dict(bounds)},
+        "stalls_per_hour": seen.count_per_hour,
+        "stalled_s": seen.total,
+        "stalled_s_per_hour": {"value": seen.per_hour, **_interval_to_dict(bounds)},
     }
 
 

@@ -11,14 +11,14 @@ from loopcanary.model import PhaseKind, StartKind, Startup
 
 _IMPORTS_MAX = 5
 _WORTH_NS = 1_000_000
-"""An import of which less was lost or gained is not named."""
+"""Smaller changes of an import are not named."""
 _SURE_FROM = 3
-"""Starts on each side. That three are all slower than three others is chance once in twenty times."""
+"""Starts on each side: by chance three are all slower than three others once in twenty times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Of the starts of one side, in nanoseconds."""
+    """The starts of one side, in nanoseconds."""
 
     count: int
     median_ns: float
@@ -44,19 +44,19 @@ class ComparedStart:
     before: Times
     after: Times
     imports: tuple[ChangedImport, ...]
-    """Those that changed most, at most five, largest change first."""
+    """The five imports that changed most, at most."""
 
     @property
     def is_sure(self) -> bool:
-        """Whether there are three starts on each side and more, and all of one side were slower."""
+        """Whether each side has three starts or more, and all of one side were slower."""
         enough = min(self.before.count, self.after.count) >= _SURE_FROM
         apart = self.before.most_ns < self.after.least_ns or self.after.most_ns < self.before.least_ns
         return enough and apart
 
 
 def compare_starts(before: Sequence[Startup], after: Sequence[Startup]) -> tuple[ComparedStart, ...]:
-    """Programs that started on both sides, cold and warm starts apart, by name. Starts that were cut off do
-    not count."""
+    """Programs that started on both sides, by name, cold and warm starts apart, without starts that were cut
+    off."""
     first, second = _by_program(before), _by_program(after)
     return tuple(
         ComparedStart(

@@ -1,1 +1,1 @@
-"""What stalls say together: rates, trends, gains, the health of loops, how long was watched."""
+"""Figures of many stalls together: rates, trends, gains, the health of loops, the watched time."""

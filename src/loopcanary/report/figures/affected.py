@@ -1,4 +1,4 @@
-"""What the stalls of one bug affected: scenes, tasks, callbacks, loops, programs."""
+"""The scenes, tasks, callbacks, loops and programs that the stalls of one bug affected."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Stall
 
 EXAMINED = 500
-"""So many stalls, the latest, are looked at."""
+"""The number of latest stalls that count."""
 _NUMBER = re.compile(r"\d+")
 _NAMELESS = "Task-#"
-"""What asyncio calls all tasks that were given no name."""
+"""asyncio's name of tasks without a name, without its number."""
 
 Counts = tuple[tuple[str, int], ...]
-"""Names and how many stalls had them, most first."""
+"""Names and numbers of stalls, most first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +26,20 @@ class Affected:
     examined: int
     scenes: Counts
     tasks: Counts
-    """Numbers left out: `Task-#` are all tasks without a name."""
+    """Names without numbers; `Task-#` stands for all tasks without a name."""
     callbacks: Counts
     threads: Counts
-    """With the kind of loop."""
+    """With their kinds of loop."""
     causes: Counts
     startup: int
-    """Stalls before their loop first waited."""
+    """The number of stalls before their loop first waited."""
 
     @property
     def named_tasks(self) -> Counts:
-        """Those that were given a name."""
         return tuple(one for one in self.tasks if one[0] != _NAMELESS)
 
 
 def affected(stalls: Sequence[Stall]) -> Affected:
-    """What these stalls have in common, and what not."""
     return Affected(
         examined=len(stalls),
         scenes=_counts(stall.scene for stall in stalls),

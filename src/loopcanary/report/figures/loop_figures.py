@@ -1,9 +1,14 @@
-"""Figures of a loop that are quotients of others."""
+"""Figures of a loop: quotients, and stalls that never ended, which its lane does not count."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model import LoopHealth
+from loopcanary.model import LoopHealth, Session, SessionEnd, Stall, StallState
+from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.watched import HOUR_NS
 
 _S = 1_000_000_000
@@ -27,12 +32,11 @@ class LoopFigures:
 
 
 def stalled_share(loop: LoopHealth) -> float | None:
-    """Of the time watched, where that is too short to say what an hour would bring; else None."""
+    """The share of the watched time; None if that is long enough for a rate per hour."""
     return loop.stalled_ns / loop.window_ns if 0 < loop.window_ns < _HOURLY_NS else None
 
 
 def figures_of(loop: LoopHealth) -> LoopFigures:
-    """The quotients of one loop."""
     window = loop.window_ns
     return LoopFigures(
         stalls=loop.stalls,
@@ -44,3 +48,23 @@ def figures_of(loop: LoopHealth) -> LoopFigures:
         gc_ns=loop.gc_ns,
         run_queue=None if loop.run_queue_ns is None or not window else loop.run_queue_ns / window,
     )
+
+
+_LATEST = 4
+"""An open stall is the last one of its loop."""
+
+
+def with_open_stalls(source: IssueStore, session: Session) -> Session:
+    """The session with its open stalls counted: those it was killed in, or that go on now."""
+    if session.end is SessionEnd.EXIT or not session.loops:
+        return session
+    latest = of_type(Stall, source.issues(IssueQuery(session=session.id).stalls, _LATEST))
+    still = [stall for stall in latest if stall.session == session.id and stall.state is not StallState.ENDED]
+    if not still:
+        return session
+    return replace(session, loops=tuple(_with(loop, still) for loop in session.loops))
+
+
+def _with(loop: LoopHealth, still: Sequence[Stall]) -> LoopHealth:
+    own = [stall.duration_ns for stall in still if (stall.thread, stall.loop) == (loop.thread, loop.kind)]
+    return replace(loop, stalls=loop.stalls + len(own), stalled_ns=loop.stalled_ns + sum(own))

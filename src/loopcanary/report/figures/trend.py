@@ -1,15 +1,14 @@
-"""Whether a group's stalls become more or fewer."""
+"""A bug's stalls over the time: whether they become more or fewer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from enum import Enum
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import spelled
-from loopcanary.report.figures.chance import LEVEL, chance_of_halves
-from loopcanary.report.figures.rates import SLICES, dispersion
+from loopcanary.report.figures.rates import LEVEL, SLICES, chance_of_halves, dispersion
 from loopcanary.report.figures.watched import Watched
 
 
@@ -62,8 +61,25 @@ def _direction(first: float, last: float) -> Direction:
 
 
 def trend_words(trend: Trend) -> str:
-    """The trend and what it rests on."""
     if trend.direction is Direction.TOO_FEW:
         return "not enough stalls for a trend"
     halves = f"{trend.first:,} in the first half of the time, {trend.last:,} in the last"
     return f"{_TREND_WORDS[trend.direction]}: {halves}"
+
+
+_CELLS = 60
+
+
+def course(marks: Sequence[tuple[int, int]], cells: int = _CELLS) -> tuple[float, ...]:
+    """The sums of (wall time, value) marks, in order, in equal spans; the largest sum is 1."""
+    found = sums_over_time(marks, cells)
+    most = max(found)
+    return tuple(value / most if most > 0 else 0.0 for value in found)
+
+
+def sums_over_time(marks: Sequence[tuple[int, int]], cells: int) -> list[int]:
+    first, last = marks[0][0], marks[-1][0]
+    found = [0] * cells
+    for moment, value in marks:
+        found[min((moment - first) * cells // max(last - first, 1), cells - 1)] += value
+    return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.search import SessionMark
+from loopcanary.model.search import IssueQuery, SessionMark
 from loopcanary.model.units import format_duration
 
 HOUR_NS = 3_600_000_000_000
@@ -92,13 +93,34 @@ class Slices:
 
     cuts: tuple[float, ...]
 
-    @property
-    def number(self) -> int:
-        return len(self.cuts) + 1
-
     def sums(self, marks: Iterable[tuple[int, float]]) -> list[float]:
         """The sum of the values in each slice, of (wall time, value) marks."""
-        found = [0.0] * self.number
+        found = [0.0] * (len(self.cuts) + 1)
         for moment, value in marks:
             found[bisect_right(self.cuts, moment)] += value
         return found
+
+
+class ProgramTimes:
+    """The watched time of each program, by its sessions that a query finds."""
+
+    def __init__(self, marks: Iterable[SessionMark], query: IssueQuery, now_wall_ns: int) -> None:
+        self._query = query
+        self._now_wall_ns = now_wall_ns
+        self.program: dict[str, str] = {}
+        """By session."""
+        self._sessions: dict[str, list[SessionMark]] = defaultdict(list)
+        for mark in marks:
+            self.program[mark.id] = mark.name
+            self._sessions[mark.name].append(mark)
+        self._known: dict[frozenset[str], Watched] = {}
+
+    def watched(self, programs: Iterable[str] | None = None) -> Watched:
+        """The time of all sessions of these programs; None: of all programs."""
+        names = frozenset(self._sessions if programs is None else programs)
+        if names not in self._known:
+            marks = [mark for name in names for mark in self._sessions.get(name, ())]
+            self._known[names] = Watched.by(
+                marks, self._now_wall_ns, self._query.since_wall_ns, self._query.until_wall_ns
+            )
+        return self._known[names]

@@ -9,23 +9,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field, replace
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
 from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
-from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
-from loopcanary.store.recovery.plausible import (
-    at_its_end,
+from loopcanary.store.recovery.forensics import (
+    Forensics,
+    Header,
+    Remains,
     credible,
     credible_lane,
     ended_by,
     last_ns,
     latest_ns,
+    session_of,
     was_end,
 )
 from loopcanary.store.store import Store
+from loopcanary.whose_folder import below
 
 _R = TypeVar("_R", bound=Remains)
 
@@ -41,20 +45,19 @@ _AGAIN_S = 0.01
 
 @dataclass(slots=True, kw_only=True)
 class Recovery:
-    """What was found."""
+    """The records that a recovery found."""
 
     sessions: list[Session] = field(default_factory=list)
-    """Of dead processes; they are in the store now."""
+    """Sessions of dead processes; they are in the store now."""
     stalls: list[Stall] = field(default_factory=list)
-    """Of dead processes; they are in the store now."""
+    """Stalls of dead processes; they are in the store now."""
+    issues: list[Issue] = field(default_factory=list)
+    """Their other issues; they are in the store now."""
     running: list[Session] = field(default_factory=list)
     """Of processes that run, or of which it cannot be said."""
     ongoing: list[Stall] = field(default_factory=list)
-    """Stalls that go on now."""
     starts: list[Issue] = field(default_factory=list)
-    """Of processes that run."""
     notices: list[str] = field(default_factory=list)
-    """Lines for people."""
 
 
 def recover(
@@ -84,7 +87,8 @@ def recover(
         StoreError: The store fails.
     """
     try:
-        folder = FlightFolder(store.folder / FLIGHT_FOLDER, forensics.place)
+        path = below(str(store.folder), FLIGHT_FOLDER, theirs=True)
+        folder = FlightFolder(Path(path), forensics.place, lender=store.lender)
     except OSError:
         return Recovery()
     with folder:
@@ -144,7 +148,7 @@ class _Visit(Generic[_R]):
         self._living = living
         self._now_s = now_s
         self.gives_up_s = 0.0
-        """Until then another process is waited for, monotonic."""
+        """Monotonic time, in seconds, until which this pass waits for another process."""
 
     def take(self, name: str) -> None:
         entry = self._folder.find(name)
@@ -227,6 +231,7 @@ class _Visit(Generic[_R]):
             raise
         self.found.sessions.append(session)
         self.found.stalls += stalls
+        self.found.issues += (*issues, *started)
         self._folder.remove(claim, *_companions(claim))
         entry.forget()
 
@@ -242,20 +247,22 @@ class _Visit(Generic[_R]):
             end=SessionEnd.KILLED if header.ended_ns is None else SessionEnd.EXIT,
         )
         if header.ended_ns is not None:
-            evidence = [ended_by(found, last_sign_ns) for found in evidence]
+            evidence = [ended_by(found, last_sign_ns, by_exit=header.by_exit) for found in evidence]
         stalls = [self._judged(remains, found, session) for found in evidence]
+        if any(stall.state is StallState.CRASHED for stall in stalls):
+            session = replace(session, end=SessionEnd.CRASHED)
         wanted = self._forensics.is_wanted
         # What a process died of is always reported.
-        kept = [stall for stall in stalls if stall.state is StallState.KILLED or wanted(stall)]
+        kept = [stall for stall in stalls if stall.state.is_of_process or wanted(stall)]
         return session, kept, self._forensics.start(remains, session, last_sign_ns)
 
     def _judged(self, remains: _R, evidence: StallEvidence, session: Session) -> Stall:
-        """Of a dead process."""
+        """The judged stall of a dead process."""
         state, header = _final_state(evidence), remains.header
         if state is StallState.KILLED:
             evidence = replace(evidence, killed_by=header.killed_by(evidence.begin_ns))
-            fault = header.fault_of(evidence.tid, evidence.begin_ns)
-            evidence = evidence if fault is None else at_its_end(evidence, fault)
+            evidence = replace(evidence, fault=header.fault_of(evidence.tid, evidence.begin_ns))
+            state = state if evidence.fault is None else StallState.CRASHED
         return self._forensics.judge(evidence, session, header.clock, state)
 
     def _session(self, remains: _R, now_ns: int) -> Session:

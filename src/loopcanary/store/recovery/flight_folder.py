@@ -17,6 +17,7 @@ from typing import Self
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.method_map import remove_beside
+from loopcanary.whose_folder import REACHED
 
 FLIGHT = ".flight"
 SAVED = ".saved"
@@ -48,26 +49,28 @@ class Entry:
 
     @property
     def identity(self) -> tuple[int, int] | None:
-        """Device and inode of the file."""
         return None if self.file is None else _identity(self.file)
 
     def forget(self) -> None:
-        """Removes the file in memory, unless another one has its path now, and what lies beside it."""
+        """Removes the file in memory, unless another one has its path now, after what lies beside it."""
+        remove_beside(str(self.path).removesuffix(CLAIMED))
         with suppress(OSError):
             if _identity(self.path.lstat()) == self.identity:
                 self.path.unlink()
-        remove_beside(str(self.path).removesuffix(CLAIMED))
 
 
 class FlightFolder:
     """A context manager."""
 
-    def __init__(self, path: Path, place: Callable[[int, str], Path]) -> None:
-        """`place`: where the file of a user's link of that name usually lies. OSError where there is no
-        folder, or a link to one."""
-        self._path = path
+    def __init__(self, path: Path, place: Callable[[int, str], Path], *, lender: int = 0) -> None:
+        """`place`: where the file of a user's link of that name usually lies. `lender`: the user whose store
+        root only reads. OSError where there is no folder, or a link to one."""
         self._place = place
-        self._descriptor = os.open(path, _FOLDER)
+        self._lender = lender
+        # In /proc/self/fd each name is a link, to a folder that is open.
+        flags = _FOLDER & ~_NO_LINK if f"{path.parent}/" == REACHED else _FOLDER
+        self._descriptor = os.open(path, flags)
+        self._path = Path(f"{REACHED}{self._descriptor}") if lender else path
         self._identity = _identity(os.fstat(self._descriptor))
 
     def __enter__(self) -> Self:
@@ -80,7 +83,7 @@ class FlightFolder:
                 os.close(self._descriptor)
 
     def names(self) -> list[str]:
-        """Of what is to be looked at, in order."""
+        """Names of the files that are to be looked at, in order."""
         try:
             names = os.listdir(self._descriptor)  # noqa: PTH208 - pathlib has no descriptors
         except OSError:
@@ -88,7 +91,7 @@ class FlightFolder:
         return sorted(name for name in names if name.endswith((FLIGHT, SAVED, CLAIMED)))
 
     def find(self, name: str) -> Entry | None:
-        """What has the name; None where nothing has it any more."""
+        """The entry with this name; None if there is none any more."""
         try:
             descriptor = os.open(name, _ENTRY, dir_fd=self._descriptor)
         except OSError:
@@ -103,7 +106,8 @@ class FlightFolder:
             return None
         finally:
             os.close(descriptor)
-        return Entry(name=name, owner=facts.st_uid, changed_s=facts.st_ctime, path=path, file=file)
+        owner = self._lender or facts.st_uid
+        return Entry(name=name, owner=owner, changed_s=facts.st_ctime, path=path, file=file)
 
     def claim(self, name: str) -> str | None:
         """Its new name, which says that it is taken; None where another recovery was faster."""
@@ -118,8 +122,18 @@ class FlightFolder:
         """Its new name, which no recovery looks at; None where another one was faster."""
         return self._rename(name, f"{name}.unreadable-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
 
+    def link(self, name: str) -> bool:
+        """Makes the link to this user's file of that name in memory, unless something has the name, or a
+        recovery has it in hand. Whether it did. OSError where there is no such file."""
+        path = self._place(os.geteuid(), name)
+        facts = path.lstat()
+        is_ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid()
+        if not is_ours or self.find(name) or self.find(name + CLAIMED):
+            return False
+        os.symlink(path, name, dir_fd=self._descriptor)
+        return True
+
     def remove(self, *names: str) -> None:
-        """Removes what is there of these."""
         for name in names:
             with suppress(OSError):
                 os.unlink(name, dir_fd=self._descriptor)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import (
@@ -18,10 +19,15 @@ from loopcanary.model import (
     Session,
     Stall,
     StallEvidence,
+    StallScope,
     StallState,
     TraceFigures,
 )
 from loopcanary.wire import WireError, from_wire
+from loopcanary.words.endings import BY_EXIT, with_reason
+
+if TYPE_CHECKING:
+    from loopcanary.model import Fault, LaneTotals, StallEvidence
 
 
 class Header(Protocol):
@@ -51,6 +57,10 @@ class Header(Protocol):
     def clock(self) -> Clock:
         """The pairing of the clocks."""
 
+    @property
+    def by_exit(self) -> bool:
+        """See FlightHeader."""
+
     def fault_of(self, tid: int, since_ns: int) -> Fault | None:
         """The fault of this thread that came from then on (monotonic) and ended the process; None: none."""
 
@@ -63,7 +73,7 @@ class Remains(Protocol):
 
     @property
     def identity(self) -> tuple[int, int] | None:
-        """Device and inode; None where it is no file."""
+        """Device and inode; None where it is not a file."""
 
     @property
     def header(self) -> Header:
@@ -118,7 +128,7 @@ class Forensics(Generic[_R]):
     """What it noted of frames, input and idle work: all figures that are known of it, and issues that the
     store does not have."""
     unreadable: tuple[type[Exception], ...]
-    """What `open` and the readers raise for a file that is no flight file."""
+    """What `open` and the readers raise for a file that is not a flight file."""
 
 
 def session_of(facts: dict[str, Any], header: Header) -> Session:
@@ -136,3 +146,62 @@ def session_of(facts: dict[str, Any], header: Header) -> Session:
             engine="native",
             started_wall_ns=header.clock.to_wall_ns(header.started_ns),
         )
+
+
+_DAY_NS = 86_400_000_000_000
+"""The wall clock may have been set by so much."""
+_TIMES = (
+    *("busy_ns", "callback_ns", "gc_ns", "longest_turn_ns"),
+    *("on_cpu_ns", "queue_ns_max", "run_queue_ns", "stalled_ns"),
+)
+_LATE_NS = 60_000_000_000
+"""The watchdog, whose look is the last sign of life, may have been kept from looking by so much."""
+
+
+def credible(header: Header, found: StallEvidence) -> StallEvidence | None:
+    """The stall; one longer than its process as long as its samples show it; None where they show nothing."""
+    last_sign_ns = max(header.heartbeat_ns, header.ended_ns or 0)
+    longest_ns = max(last_sign_ns - header.started_ns, 0) + _LATE_NS
+    if last_ns(found) - found.begin_ns <= longest_ns:
+        return found
+    if not found.samples or found.samples[-1].at_ns - found.samples[0].at_ns > longest_ns:
+        return None
+    begin_ns, end_ns = found.samples[0].at_ns, found.samples[-1].at_ns
+    return replace(
+        found, begin_ns=begin_ns, end_ns=None if found.end_ns is None else end_ns, last_look_ns=end_ns
+    )
+
+
+def latest_ns(header: Header, now_wall_ns: int) -> int:
+    """The last instant, by the process's clock, at which it may have lived: what lies beyond is damage."""
+    return header.clock.monotonic_ns + now_wall_ns - header.clock.wall_ns + _DAY_NS
+
+
+def credible_lane(header: Header, lane: LaneTotals, now_wall_ns: int) -> LaneTotals:
+    """The lane; no time of it longer than its process may have lived."""
+    latest = latest_ns(header, now_wall_ns)
+    started = header.started_ns if header.started_ns <= latest else 0
+    times = {name: getattr(lane, name) for name in _TIMES}
+    return replace(
+        lane,
+        opened_ns=max(started, min(lane.opened_ns, latest)),
+        **{name: min(time, latest - started) for name, time in times.items() if time is not None},
+    )
+
+
+def last_ns(found: StallEvidence) -> int:
+    """When it was over, or last seen."""
+    return found.last_look_ns if found.end_ns is None else found.end_ns
+
+
+def ended_by(found: StallEvidence, end_ns: int, *, by_exit: bool) -> StallEvidence:
+    """A stall in which the process ended by its own will ended with it; `by_exit`: by os._exit."""
+    if found.end_ns is not None:
+        return found
+    by = with_reason(found.killed_by, BY_EXIT) if by_exit else found.killed_by
+    return replace(found, end_ns=max(found.begin_ns, end_ns), killed_by=by)
+
+
+def was_end(header: Header, found: StallEvidence) -> bool:
+    """Whether a fault that came in no turn ended the process, which may survive one; of all else, yes."""
+    return found.scope is not StallScope.THREAD or header.fault_of(found.tid, found.begin_ns) is not None

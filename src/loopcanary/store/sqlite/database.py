@@ -9,26 +9,34 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopcanary.store.errors import StoreError
 from loopcanary.store.sqlite import schema
-from loopcanary.store.sqlite.descriptors import Descriptors, be_sparing, make_immortal
 from loopcanary.store.sqlite.files import (
     FILE_NAME,
+    Descriptors,
     alone,
+    be_sparing,
+    has_opened,
     identity,
     is_writable,
+    make_immortal,
     make_private_file,
     make_private_folder,
     set_aside,
+    uri_path,
 )
 from loopcanary.unpatched import unpatched
+from loopcanary.whose_folder import owner, reach
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
-    from pathlib import Path
+
+    from loopcanary.store.sqlite.lent_copy import LentCopy
+
 
 _T = TypeVar("_T")
 
@@ -41,8 +49,7 @@ starve while the lock lies idle. Ours below polls at random moments."""
 _PAUSE_LEAST_S, _PAUSE_SPREAD_S = 0.002, 0.018
 
 # Result codes of sqlite.org/rescode.html; the low byte is the primary one.
-_BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 5, 6, 11, 26, 13, 8, 15
-_IOERR, _CANTOPEN = 10, 14
+_IOERR, _CORRUPT, _FULL, _CANTOPEN, _NOTADB = 10, 11, 13, 14, 26
 _READONLY_MOVED = 8 | 4 << 8
 _WRITE = "BEGIN IMMEDIATE"
 
@@ -50,9 +57,12 @@ _WRITE = "BEGIN IMMEDIATE"
 class Database:
     """A connection that is made when it is needed, and made again after damage, removal or fork."""
 
-    def __init__(self, folder: Path, *, notify: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, *, notify: Callable[[str], object]) -> None:
         self.folder = folder
         self.path = folder / FILE_NAME
+        self._opened = self.path
+        """What SQLite opens: of another user's database root's copy."""
+        self._copy: LentCopy | None = None
         self._read_only = False
         self._is_copy = False
         self._is_alone = False
@@ -86,20 +96,25 @@ class Database:
         return self._run(work, None)
 
     def on_connect(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """What every new connection begins with; the present one gets it too. StoreError."""
+        """Runs `work` on every new connection, and on the present one. StoreError."""
         self._on_connect = work
         if self._connection is not None:
             self.outside_transaction(work)
 
     def state(self) -> tuple[int, int, int]:
-        """Another one whenever an answer may have changed: by others (PRAGMA data_version), by us, by what
-        is laid over it. StoreError."""
+        """A value that differs whenever an answer may have changed: by others (PRAGMA data_version), by us,
+        by what is laid over the database. StoreError."""
 
         def read(connection: sqlite3.Connection) -> tuple[int, int, int]:
             version = connection.execute("PRAGMA main.data_version").fetchone()[0]
             return self._connections, version, connection.total_changes
 
         return self._run(read, None)
+
+    @property
+    def lender(self) -> int:
+        """The user whose database this is, where root only reads it; else 0."""
+        return owner(str(self.folder))
 
     def open(self) -> None:
         """Connects now, so that what is wrong is said now. StoreError."""
@@ -126,7 +141,7 @@ class Database:
         return True
 
     def go_on(self) -> None:
-        """The rest is over; the next use opens the file again."""
+        """Ends the rest; the next use opens the file again."""
         self._lock.release()
 
     # ---- running ---------------------------------------------------------------------------
@@ -142,12 +157,12 @@ class Database:
                 try:
                     return self._transact(self._connected(), work, begin)
                 except sqlite3.Error as error:
-                    if _is_busy(error) and time.monotonic() < deadline_s:
+                    if is_busy(error) and time.monotonic() < deadline_s:
                         unpatched("time", "sleep")(_PAUSE_LEAST_S + _PAUSE_SPREAD_S * os.urandom(1)[0] / 255)
                         continue
                     repairs += 1
                     if repairs > _REPAIRS_MAX or not self._repair(error):
-                        raise StoreError(self._describe(error)) from error
+                        raise StoreError(described(error, self.path)) from error
                 except (OSError, OverflowError, UnicodeError) as error:
                     raise StoreError(f"the store in {self.folder} cannot be used: {error}") from error
                 finally:
@@ -160,7 +175,7 @@ class Database:
         if begin is None:
             return work(connection)
         if begin == _WRITE and self._is_copy:
-            raise StoreError(self._unwritable())
+            raise StoreError(unwritable(self.path))
         connection.execute(begin)
         try:
             result = work(connection)
@@ -170,18 +185,18 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        self._descriptors.learn(self.path)
+        self._descriptors.learn(self._opened)
         return result
 
     def _repair(self, error: sqlite3.Error) -> bool:
         """Puts things right for another attempt; False where nothing can be done."""
-        code = _code(error)
+        code = code_of(error)
         if not code and self._connection is not None and self._connection.text_factory is str:
             # A text is damaged and no UTF-8 any more: what of it can be read is.
             self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             return True
-        is_lost = code & 0xFF == _IOERR and not self._is_alone and self._descriptors.one_is_lost(self.path)
-        is_moved = code == _READONLY_MOVED or (self._file is not None and identity(self.path) != self._file)
+        is_lost = code & 0xFF == _IOERR and not self._is_alone and self._descriptors.one_is_lost(self._opened)
+        is_moved = code == _READONLY_MOVED or (self._file is not None and self._is_another())
         if is_lost or is_moved:
             # The program closed it, or the store was removed or set aside, while we had it open.
             self._disconnect()
@@ -192,36 +207,12 @@ class Database:
             return True
         return False
 
-    def _describe(self, error: sqlite3.Error) -> str:
-        code = _code(error) & 0xFF
-        if code == _FULL:
-            return f"the disk is full: nothing more can be stored in {self.folder}"
-        if code == _READONLY:
-            return self._unwritable()
-        if _is_busy(error):
-            return f"{self.path} is locked by another process; nothing was changed, try again"
-        if code in (_CORRUPT, _NOTADB):
-            from loopcanary.words.commands import reading
-
-            return (
-                f"{self.path} is damaged ({error}), and cannot be written to be set aside: its owner's next "
-                f"`{reading('report', [self.folder])}` does that"
-            )
-        if code == _CANTOPEN:
-            return f"{self.path} cannot be opened: check that it is a file, its owner and its mode"
-        if code == _IOERR:
-            return f"{self.path} cannot be read ({error}): check its disk and the filesystem that it is on"
-        return f"{self.path}: {error}"
-
-    def _unwritable(self) -> str:
-        return f"{self.path} cannot be written: check its owner and mode, or choose another --store"
-
     def _set_aside(self, error: sqlite3.Error) -> None:
         with alone(self._lock_path()):
             # Of several processes that found the damage, the first one renames; the others find a new file.
-            if self._file is None or identity(self.path) != self._file:
+            if self._file is None or self._is_another():
                 return
-            target = set_aside(self.path)
+            target = set_aside(self._place / FILE_NAME)
         self._notify(
             f"{self.path} is damaged ({error}); it was set aside as {target.name}, a new one is begun: "
             f"`sqlite3 {target.name} .recover` may still read it, else delete it"
@@ -241,40 +232,53 @@ class Database:
 
     def _connected(self) -> sqlite3.Connection:
         # SQLite writes on into a file that was removed or set aside, where it could never be read.
-        if self._connection is not None and (
-            identity(self.path) != self._file or not self._descriptors.are_ours()
-        ):
+        if self._connection is not None and (self._is_another() or not self._descriptors.are_ours()):
             self._disconnect()
         if self._connection is None:
             be_sparing()
             self._connection = self._connect()
             self._connections += 1
             self._descriptors = Descriptors()
-            self._descriptors.learn(self.path)
+            self._descriptors.learn(self._opened)
         return self._connection
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        if self._descriptors.are_ours():
+        if connection is not None and self._descriptors.are_ours():
             connection.close()
         else:
             make_immortal(connection)
+        self._copy = None
+
+    @property
+    def _place(self) -> Path:
+        """The folder, by a path that no other user can lead elsewhere."""
+        return self._copy.path.parent if self._copy is not None else Path(reach(str(self.folder)))
+
+    def _is_another(self) -> bool:
+        """Whether the path leads to another file than the one that is open."""
+        if self._copy is not None:
+            return not self.lender or self._copy.is_old()
+        return identity(self._place / FILE_NAME) != self._file
 
     def _lock_path(self) -> Path:
-        return self.path.with_name(self.path.name + ".lock")
+        return self._place / f"{FILE_NAME}.lock"
 
     def _connect(self) -> sqlite3.Connection:
         import sqlite3
 
+        if self.lender:
+            return self._connect_to_copy()
         # SQLite makes files beside its own, so it needs the folder too. A reader of another user's store
         # has neither and opens it without them.
-        self._read_only = self.path.exists() and not (is_writable(self.path) and is_writable(self.folder))
+        # SQLite opens what links lead to, and its descriptors are known by that name.
+        file, self._opened = self._place / FILE_NAME, Path(os.path.realpath(self.path))
+        self._read_only = file.exists() and not (is_writable(file) and is_writable(file.parent))
         if not self._read_only:
             make_private_folder(self.folder)
-            make_private_file(self.path)
-        self._file = identity(self.path)
+            file = self._place / FILE_NAME
+            make_private_file(file)
+        self._file = identity(file)
         if not self._read_only:
             return self._open_to_write()
         try:
@@ -284,6 +288,19 @@ class Database:
             # has the file open, the file is whole in itself.
             return self._open_file("mode=ro&immutable=1")
 
+    def _connect_to_copy(self) -> sqlite3.Connection:
+        from loopcanary.store.sqlite.lent_copy import LentCopy
+
+        self._copy = copy = LentCopy(reach(str(self.folder), theirs=True))
+        try:
+            make_private_file(copy.path)  # where there is no database to copy
+            self._opened, self._file, self._read_only = copy.path, identity(copy.path), False
+            connection = self._open_to_write()
+        finally:
+            copy.unlink()
+        self._read_only = self._is_copy = True
+        return connection
+
     def _open_to_write(self) -> sqlite3.Connection:
         import sqlite3
 
@@ -291,7 +308,7 @@ class Database:
         try:
             return self._open_file("mode=rw")
         except sqlite3.OperationalError as error:
-            if _code(error) & 0xFF not in (_IOERR, _FULL, _CANTOPEN):
+            if code_of(error) & 0xFF not in (_IOERR, _FULL, _CANTOPEN):
                 raise
             # On a full disk the index of the write-ahead log has no room beside it; one that keeps all others
             # out has it in its own memory.
@@ -302,13 +319,14 @@ class Database:
         import sqlite3
 
         connection = sqlite3.connect(
-            f"file:{_uri_path(self.path)}?{mode}",
+            f"file:{uri_path(self._opened)}?{mode}",
             uri=True,
             timeout=_BUSY_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )
         try:
+            self._verify("")
             if self._is_alone:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection = self._prepared(connection)
@@ -318,7 +336,10 @@ class Database:
         return connection
 
     def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        if self._copy is not None and not schema.is_ours(connection):
+            raise StoreError(f"{self.path} has views, triggers or virtual tables, which no loopcanary makes")
         version = self._refuse_unknown(connection)
+        self._verify_all(connection)
         # Sources and names of other programs are data: a crafted schema must not run functions.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA mmap_size = 0")
@@ -365,11 +386,38 @@ class Database:
     def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
         if self._refuse_unknown(connection) == 0:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only before the first table
-        _choose_journal(connection)
+        choose_journal(connection)
+        self._verify_all(connection)
         schema.migrate(connection)
 
+    def _verify_all(self, connection: sqlite3.Connection) -> None:
+        schema.version_of(connection)  # a log is opened with the first reading
+        is_wal = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        self._verify(
+            "", *(("-wal",) if is_wal else ()), *(("-shm",) if is_wal and not self._is_alone else ())
+        )
 
-def _choose_journal(connection: sqlite3.Connection) -> None:
+    def _verify(self, *suffixes: str) -> None:
+        """StoreError where another user has led SQLite elsewhere, which opens these files by their paths."""
+        file = self._place / FILE_NAME
+        if self._copy is None and file != self.path and not has_opened(self._opened, file, suffixes):
+            raise StoreError(f"{self.folder} was replaced while it was opened; nothing was stored")
+
+
+_BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _PROTOCOL, _NOTADB = (
+    5,
+    6,
+    8,
+    10,
+    11,
+    13,
+    14,
+    15,
+    26,
+)
+
+
+def choose_journal(connection: sqlite3.Connection) -> None:
     """Chooses the write-ahead log, with which readers and writers do not wait for each other.
 
     Network and some container filesystems have no shared memory for it: an ordinary journal then, as safe.
@@ -380,21 +428,46 @@ def _choose_journal(connection: sqlite3.Connection) -> None:
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     except sqlite3.OperationalError as error:
         # Another process does the same at this moment (locking protocol may mean that, too, or never work).
-        if _is_busy(error) and _code(error) & 0xFF != _PROTOCOL:
+        if is_busy(error) and code_of(error) & 0xFF != _PROTOCOL:
             raise
         mode = "refused"
     if mode != "wal":
         connection.execute("PRAGMA journal_mode = TRUNCATE")
 
 
-def _uri_path(path: Path) -> str:
-    """The path as sqlite.org/uri.html wants it; urllib would be an import for three characters."""
-    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another process is in the way, now."""
+    return code_of(error) & 0xFF in (_BUSY, _LOCKED, _PROTOCOL)
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
-    return _code(error) & 0xFF in (_BUSY, _LOCKED, _PROTOCOL)
-
-
-def _code(error: sqlite3.Error) -> int:
+def code_of(error: sqlite3.Error) -> int:
+    """The extended result code; 0 where there is none. The low byte is the primary one."""
     return getattr(error, "sqlite_errorcode", 0) or 0
+
+
+def described(error: sqlite3.Error, path: Path) -> str:
+    """What is wrong with the database of this path, and what to do."""
+    code = code_of(error) & 0xFF
+    if code == _FULL:
+        return f"the disk is full: nothing more can be stored in {path.parent}"
+    if code == _READONLY:
+        return unwritable(path)
+    if is_busy(error):
+        return f"{path} is locked by another process; nothing was changed, try again"
+    if code in (_CORRUPT, _NOTADB):
+        from loopcanary.words.commands import reading
+
+        return (
+            f"{path} is damaged ({error}), and cannot be written to be set aside: its owner's next "
+            f"`{reading('report', [path.parent])}` does that"
+        )
+    if code == _CANTOPEN:
+        return f"{path} cannot be opened: check that it is a file, its owner and its mode"
+    if code == _IOERR:
+        return f"{path} cannot be read ({error}): check its disk and the filesystem that it is on"
+    return f"{path}: {error}"
+
+
+def unwritable(path: Path) -> str:
+    """The error that a database cannot be written."""
+    return f"{path} cannot be written: check its owner and mode, or choose another --store"

@@ -99,6 +99,8 @@ _FROM_5 = (
 VERSION = 6
 STEPS: dict[int, tuple[str, ...]] = {0: (*_ISSUES, *_INDEXES, *_OTHER_TABLES), 5: _FROM_5}
 """What brings a database of a layout to VERSION; 0 is an empty file. Others were never released."""
+_OF_5 = """CREATE TRIGGER payload_goes_with_stall AFTER DELETE ON stalls
+           BEGIN DELETE FROM payloads WHERE row = old.row; END"""
 
 # Live stalls and sessions lie over the stored ones in temporary tables of this connection alone, and cover
 # those of the same ids; what cannot be read is covered, too. The temporary views take the names of the tables
@@ -114,8 +116,8 @@ OVERLAY = (
        UNION ALL SELECT * FROM temp.live_sessions""",
 )
 
-# Only while a stall goes on, or where an issue cannot be read: over a view, sums read every row, and not an
-# index alone.
+# Used only while a stall is not over, or an issue cannot be read: sums over a view read every row, and not
+# only an index.
 ISSUES_OVERLAY = (
     """CREATE TEMP VIEW issues AS
        SELECT * FROM main.issues WHERE row NOT IN (
@@ -126,8 +128,23 @@ ISSUES_OVERLAY = (
 NO_ISSUES_OVERLAY = ("DROP VIEW IF EXISTS temp.issues", "DROP VIEW IF EXISTS temp.payloads")
 
 
+_TRIGGERS = {" ".join(one.split()) for one in (*STEPS[0], _OF_5) if one.startswith("CREATE TRIGGER")}
+
+
+def is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether the database has tables, indexes and our triggers only: what is read of a view or of a virtual
+    table is run first, and may have no end."""
+    import re  # only for root
+
+    for (text,) in connection.execute("SELECT sql FROM main.sqlite_master WHERE sql IS NOT NULL"):
+        plain = " ".join(str(text).split())
+        is_table = plain.startswith("CREATE TABLE ") and not re.search(r"\bAS\b", plain, re.IGNORECASE)
+        if not (is_table or plain in _TRIGGERS or re.match("CREATE (UNIQUE )?INDEX ", plain)):
+            return False
+    return True
+
+
 def version_of(connection: sqlite3.Connection) -> int:
-    """The schema version that the database says it has."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -135,7 +152,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Brings the database to VERSION in one transaction: a crash leaves it as it was.
 
     Raises:
-        KeyError: The layout is none that anything is known of.
+        KeyError: The layout's version is unknown.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -10,9 +10,8 @@ from types import GeneratorType
 from typing import Any, TypeAlias
 
 from loopcanary.tracers.locks.coroutines import code_in, code_of, coroutines, held, local, runs
-from loopcanary.tracers.locks.gates import releases
 from loopcanary.tracers.locks.lost import lost, main_task
-from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, HANDLES, STARTS, Primitive
+from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, HANDLES, STARTS, Primitive, releases
 from loopcanary.tracers.locks.tasks import Lost, TaskView
 from loopcanary.tracers.locks.threads import chained
 
@@ -43,41 +42,35 @@ class AsyncioTasks:
         """It keeps what looks at it alive, and not the other way round."""
 
     def call_later(self, seconds: float, call: Callable[[], object]) -> None:
-        """See LoopTasks."""
         if seconds:
             self._loop().call_later(seconds, call)
         else:
             self._loop().call_soon(call)
 
     def all(self) -> Iterable[Any]:
-        """See LoopTasks."""
         return asyncio.all_tasks(self._loop())
 
     def view(self, task: asyncio.Task[Any]) -> TaskView:
-        """See LoopTasks."""
         return view_of(task)
 
     def mark(self, task: asyncio.Task[Any]) -> Any:
-        """See LoopTasks."""
         return None if task.done() else _mark(task)
 
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:
-        """See LoopTasks."""
         at_ends = (one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ())
         return any(releases(callback, lock) for callback in (*_timed(self._loop()), *at_ends))
 
     def main_mark(self) -> Any:
-        """See LoopTasks."""
         task = main_task(self._loop())
         return None if task is None else _mark(task)
 
     def lost(self) -> Generator[None, None, Lost | None]:
-        """See LoopTasks."""
         return lost(self._loop())
 
 
 def _timed(loop: Any) -> Iterator[Any]:
-    """What timers of the loop will call. Of uvloop all that they know: its loop has them in a set."""
+    """The callbacks of the loop's timers; with uvloop all that a timer refers to: the loop has its timers in
+    a set."""
     for timer in getattr(loop, "_scheduled", None) or ():
         yield getattr(timer, "_callback", None)
     if type(loop).__module__.partition(".")[0] == "uvloop":
@@ -88,7 +81,6 @@ def _timed(loop: Any) -> Iterator[Any]:
 
 
 def view_of(task: asyncio.Task[Any]) -> TaskView:
-    """See TaskView."""
     outermost = task.get_coro()
     chain = coroutines(outermost)
     lock, tasks, keys = _waits(task, chain)
@@ -170,7 +162,7 @@ def _behind_handle(tasks: Iterable[Any], handle: Any) -> tuple[Any, ...]:
 
 
 def _last(futures: Any) -> _Futures:
-    """Of those of which any will do: the only one that is left."""
+    """The last one that is not done, of futures of which any will do; empty if several are not."""
     left = _open(futures)
     return left if len(left) == 1 else ()
 

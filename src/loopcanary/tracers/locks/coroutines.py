@@ -42,7 +42,6 @@ _RUNS = "_run_coro"
 
 
 def coroutines(outermost: Any) -> list[Any]:
-    """The coroutines and generators of a task, the outermost first."""
     found: list[Any] = []
     one = outermost
     while one is not None and len(found) < _DEPTH_MAX:
@@ -69,7 +68,7 @@ def coroutines(outermost: Any) -> list[Any]:
 
 
 def frames(outermost: Any) -> list[FrameType]:
-    """Of its coroutines, the innermost first."""
+    """The frames of its coroutines, the innermost first."""
     return [frame for one in reversed(coroutines(outermost)) if (frame := _frame(one)) is not None]
 
 
@@ -107,7 +106,7 @@ def may_release(outermost: Any) -> bool:
 
 
 def _called(frame: FrameType) -> Iterator[CodeType]:
-    """Of functions of its module, and of methods of its local objects."""
+    """Code of the functions of its module, and of methods of its local objects, that the frame names."""
     kinds = {type(one) for one in frame.f_locals.values() if type(one) not in _OPAQUE}
     places = [frame.f_globals, *(vars(each) for kind in kinds for each in kind.__mro__[:-1])]
     for place in places:
@@ -144,7 +143,7 @@ def _has(one: Any, lock: Any, around: Mapping[type[Any], str]) -> bool:
 
 def _is_entering(chain: Sequence[Any]) -> bool:
     """Whether it waits for a lock at an `async with`, and not in a call of `acquire()`."""
-    is_direct = True  # our hook of `__aenter__` is no coroutine: nothing is left of it
+    is_direct = True  # our hook of `__aenter__` is not a coroutine: nothing is left of it
     for one in reversed(chain):
         code = code_of(one)
         if code is None or code in ACQUIRES:
@@ -193,18 +192,18 @@ def _within(generator: Any, seen: set[int], depth: int) -> Iterator[Primitive]:
 
 
 def _generator_of(manager: Any) -> Any:
-    """Of `contextlib.asynccontextmanager`."""
+    """The generator of a manager that `contextlib.asynccontextmanager` has made; None for others."""
     own = getattr(type(manager), "__module__", None) == "contextlib" and getattr(manager, "__dict__", None)
     return own.get("gen") if own else None
 
 
 def code_in(code: CodeType, name: str) -> Iterator[CodeType]:
-    """Of a function that this one makes."""
+    """The code of the functions with this name that the code makes."""
     return (one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name)
 
 
 def code_of(one: Any) -> CodeType | None:
-    """Of a coroutine or generator."""
+    """The code of a coroutine or generator."""
     kind = type(one)
     if kind is CoroutineType:
         return one.cr_code  # type: ignore[no-any-return]

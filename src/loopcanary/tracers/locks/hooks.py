@@ -11,11 +11,13 @@ import asyncio
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.patches import Patches
 from loopcanary.tracers.locks.primitives import (
     ACQUIRES,
     FOLDERS,
@@ -26,6 +28,7 @@ from loopcanary.tracers.locks.primitives import (
     know_trio,
 )
 from loopcanary.tracers.places import Places, noted
+from loopcanary.whose_exception import ours
 
 PLAIN: tuple[type[Any], ...] = (asyncio.Lock, asyncio.Semaphore, asyncio.BoundedSemaphore)
 """Of other classes below these the program may have changed what acquires."""
@@ -33,6 +36,8 @@ FOLDERS.append(__file__)
 _NOTES_MAX = 64
 _BLOCK = ("__aenter__", "__aexit__")
 _WAIT = "wait"
+_MADE = "_loopcanary_made"
+_CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -63,14 +68,14 @@ class LockHooks:
         self._notes: weakref.WeakKeyDictionary[Primitive, list[Acquisition]] = weakref.WeakKeyDictionary()
         self._aside: weakref.WeakKeyDictionary[Any, Acquisition] = weakref.WeakKeyDictionary()
         """By task: of a lock that a Condition has released while it waits for news."""
-        self._put: list[tuple[type[Any], str, Any, Any]] = []
+        self._patches = Patches()
 
     def notes(self, lock: Primitive) -> tuple[Acquisition, ...]:
         """Those that were not released yet, the oldest first."""
         return tuple(self._notes.get(lock, ()))
 
     def put_in(self) -> None:
-        """The thread that starts the engine."""
+        """Puts the hooks in. The thread that starts the engine."""
         self._is_on = True
         self.put_in_loop(asyncio.BaseEventLoop)
         self._put_in_lock(asyncio.Lock, self._entering_lock(asyncio.Lock))
@@ -79,20 +84,20 @@ class LockHooks:
     def put_in_loop(self, kind: Any) -> None:
         """When the program has loaded this class. Any thread."""
         if self._is_on:
-            self._set(kind, "run_forever", self._running(kind.run_forever))
+            self._patches.lay(kind, "run_forever", self._running(kind.run_forever))
 
     def put_in_anyio(self, backend: Any) -> None:
         """When the program has loaded it. Any thread."""
         if not self._is_on or not know_anyio(backend):
             return
         limiter, name = backend.CapacityLimiter, "acquire_on_behalf_of"
-        self._set(limiter, name, self._telling(getattr(limiter, name), self._if_taken))
+        self._patches.lay(limiter, name, self._telling(getattr(limiter, name), self._if_taken))
         for kind, entering in (
             (backend.Lock, self._entering_anyio_lock(backend.Lock)),
             (backend.Semaphore, self._entering_anyio_semaphore(backend.Semaphore)),
         ):
             self._put_in_lock(kind, entering)
-            self._set(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
+            self._patches.lay(kind, "acquire_nowait", self._noting_at_once(kind.acquire_nowait))
 
     def put_in_trio(self, sync: Any, contended: Callable[[Primitive], object]) -> None:
         """When the program has loaded it. Any thread. `contended`: as that of asyncio; acquisitions are not
@@ -103,30 +108,30 @@ class LockHooks:
                 contended(lock)
 
         for kind, name in know_trio(sync) if self._is_on else ():
-            self._set(kind, name, self._telling(getattr(kind, name), if_taken))
+            self._patches.lay(kind, name, self._telling(getattr(kind, name), if_taken))
 
     def take_out(self) -> None:
         """Any thread. What the program has put over a hook stays."""
         self._is_on = False
-        for kind, name, ours, before in reversed(self._put):
-            if kind.__dict__.get(name) is ours:
-                if before is None:
-                    delattr(kind, name)
-                else:
-                    setattr(kind, name, before)
-        self._put.clear()
+        self._patches.take_back()
         self._notes.clear()
-
-    def _set(self, kind: type[Any], name: str, hook: Any) -> None:
-        self._put.append((kind, name, hook, kind.__dict__.get(name)))
-        setattr(kind, name, hook)
 
     def _put_in_lock(self, kind: Any, entering: Any) -> None:
         acquire, release, enter, leave = kind.acquire, kind.release, kind.__aenter__, kind.__aexit__
-        self._set(kind, "acquire", self._noting(acquire))
-        self._set(kind, "release", self._releasing(release))
-        self._set(kind, "__aenter__", wraps(enter)(entering))
-        self._set(kind, "__aexit__", wraps(leave)(_leaving(kind, release)))
+        self._patches.lay(kind, "__init__", self._making(kind.__init__))
+        self._patches.lay(kind, "acquire", self._noting(acquire))
+        self._patches.lay(kind, "release", self._releasing(release))
+        self._patches.lay(kind, "__aenter__", wraps(enter)(entering))
+        self._patches.lay(kind, "__aexit__", wraps(leave)(_leaving(kind, release)))
+
+    def _making(self, original: Any) -> Any:
+        @wraps(original)
+        def __init__(lock: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - its name
+            original(lock, *args, **kwargs)
+            if self._is_on:
+                self._tell(_note_made, lock)
+
+        return __init__
 
     def _running(self, original: Any) -> Any:
         @wraps(original)
@@ -246,7 +251,7 @@ class LockHooks:
     def _tell(self, call: Callable[[Primitive], object], lock: Primitive) -> None:
         try:
             call(lock)
-        except Exception as error:  # noqa: BLE001 - the program's own work goes on
+        except ours() as error:  # the program's own work goes on
             self._failed(error)
 
     def _note(self, lock: Primitive) -> None:
@@ -261,7 +266,7 @@ class LockHooks:
             del self._notes[lock][:-_NOTES_MAX]
 
     def _forget(self, lock: Primitive) -> None:
-        """Of the releasing task's acquisitions the last; without one, the oldest of all."""
+        """Removes the last acquisition of the releasing task; if it has none, the oldest of all."""
         notes = self._notes.get(lock)
         if notes:
             self._remove(lock, self._own(lock) or notes[0])
@@ -277,18 +282,46 @@ class LockHooks:
             del self._notes[lock]
 
     def _set_aside(self, lock: Primitive) -> None:
-        """A Condition releases it for a while."""
+        """Notes that a Condition releases the lock for a while."""
         own, task = self._own(lock), _current_task()
         if own is not None and task is not None:
             self._remove(lock, own)
             self._aside[task] = own
 
     def _take_back(self, lock: Primitive) -> None:
-        """A Condition has acquired it again."""
+        """Notes that a Condition has acquired the lock again."""
         task = _current_task()
         own = None if task is None else self._aside.pop(task, None)
         if own is not None:
             self._notes.setdefault(lock, []).append(own)
+
+
+class _Made(tuple[tuple[CodeType, int], ...]):
+    """Copies of a lock, and those that are pickled, were made elsewhere; code cannot be pickled."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return tuple, ()
+
+
+def made(lock: Primitive) -> Places:
+    """Where it was made: constructors, and who called them. Empty where the hooks were not there yet."""
+    places: Places = getattr(lock, "__dict__", {}).get(_MADE, ())
+    return places
+
+
+def _note_made(lock: Primitive) -> None:
+    """In the lock: a weak reference to it would count as a way to it (lost.py)."""
+    frame: FrameType | None = sys._getframe(3)
+    while frame is not None and is_plumbing(frame.f_code):  # a Condition makes a lock of its own
+        frame = frame.f_back
+    with suppress(AttributeError):  # a class to come may have slots
+        object.__setattr__(lock, _MADE, _Made(noted(frame, _is_no_constructor)))
+
+
+def _is_no_constructor(frame: FrameType) -> bool:
+    return frame.f_code.co_name not in _CONSTRUCTORS
 
 
 def _current_task() -> asyncio.Task[Any] | None:

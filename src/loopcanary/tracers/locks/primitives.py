@@ -8,14 +8,17 @@ that is found out.
 from __future__ import annotations
 
 import asyncio
+import dis
 import sys
-from collections.abc import Mapping
-from functools import lru_cache
-from inspect import unwrap
-from types import CodeType
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from inspect import CO_COROUTINE, unwrap
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.tracers.places import Places
+from loopcanary.whose_exception import ours
 
 Primitive: TypeAlias = Any
 """A Lock, a Semaphore or a CapacityLimiter."""
@@ -60,7 +63,7 @@ class _Kinds:
 
     @property
     def all(self) -> tuple[type[Any], ...]:
-        """Of these three."""
+        """All types of these three kinds."""
         return (*self.locks, *self.semaphores, *self.limiters)
 
 
@@ -89,7 +92,7 @@ def know_anyio(backend: Any) -> bool:
 def _is_made_as_known(backend: Any) -> bool:
     try:
         lock, permits, limiter = backend.Lock(), backend.Semaphore(1), backend.CapacityLimiter(1)
-    except Exception:  # noqa: BLE001 - what a library to come may raise
+    except ours():  # what a library to come may raise
         return False
     fields = (
         (lock, "_owner_task _waiters"),
@@ -133,7 +136,6 @@ def _is_in_folders(file: str, known: int) -> bool:
 
 
 def is_primitive(one: Any) -> bool:
-    """Whether it is one of them."""
     return issubclass(type(one), tuple(_PRIMITIVES))  # isinstance would ask the object for its __class__
 
 
@@ -193,3 +195,55 @@ def inside(one: Any) -> Any:
     name = wrappers().get(type(one))
     held = None if name is None else getattr(one, name, None)
     return one if held is None else inside(held)
+
+
+RELEASE = "release"
+_HAS_METHOD_BIT = sys.version_info >= (3, 12)
+"""A bit of LOAD_ATTR says that what it loads is called; before 3.12 that was an instruction of its own."""
+
+
+def may_be_gate(acquired: Iterable[Places]) -> bool:
+    """Whether a lock is a gate, which a task acquires, and something else releases, on purpose: asked before
+    one of which only an `acquire()` is known is said to be held for ever. Whether code that acquired it, or a
+    function or class of its module that it names, gives `release` to others: to a timer, a Future, a
+    thread."""
+    codes = {code for places in acquired for code, _ in places if not is_plumbing(code)}
+    return any(map(_gives_away, codes)) or any(map(_gives_away, _named(codes)))
+
+
+def releases(callback: Any, lock: Primitive) -> bool:
+    """Whether a callback may release it: a method of the lock, or a function that calls some `release`."""
+    if type(callback) is partial:
+        callback = callback.func
+    if type(callback) is MethodType:
+        if callback.__self__ is lock:
+            return True
+        callback = callback.__func__
+    return type(callback) is FunctionType and RELEASE in callback.__code__.co_names
+
+
+def _gives_away(code: CodeType) -> bool:
+    """It makes a function that speaks of `release`, or has a `release` that it does not call there."""
+    inner = [one for one in code.co_consts if type(one) is CodeType and not one.co_flags & CO_COROUTINE]
+    if any(RELEASE in one.co_names or _gives_away(one) for one in inner):
+        return True
+    return RELEASE in code.co_names and any(map(_is_uncalled, dis.get_instructions(code)))
+
+
+def _is_uncalled(instruction: dis.Instruction) -> bool:
+    if instruction.opname != "LOAD_ATTR" or instruction.argval != RELEASE:
+        return False
+    return not (_HAS_METHOD_BIT and (instruction.arg or 0) & 1)
+
+
+def _named(codes: Iterable[CodeType]) -> Iterator[CodeType]:
+    by_file: dict[str, set[str]] = {}
+    for code in codes:
+        by_file.setdefault(code.co_filename, set()).update(code.co_names)
+    for module in tuple(sys.modules.values()):
+        place = module.__dict__ if type(module) is ModuleType else {}
+        for name in by_file.get(place.get("__file__") or "", ()):
+            found = place.get(name)
+            for one in tuple(vars(found).values()) if type(found) is type else (found,):
+                if type(one) is FunctionType:
+                    yield one.__code__

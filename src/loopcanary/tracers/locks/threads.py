@@ -17,6 +17,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.thread_frames import thread_frames
 from loopcanary.tracers.locks.coroutines import code_in, code_of, coroutines, local
 from loopcanary.tracers.locks.primitives import THREAD_WAITS, THREAD_WORKS
 from loopcanary.tracers.locks.tasks import TaskView
@@ -33,7 +34,7 @@ _ITEM = "self"
 _RESULTS = {_Future.result.__code__, _Future.exception.__code__}
 _BY_CONDITION = threading.Condition.wait.__code__
 _BY_LOCK = getattr(getattr(_Thread, "_wait_for_tstate_lock", None), "__code__", None)
-"""Of `join`, before 3.13."""
+"""What `join` waits for before 3.13."""
 THREAD_WAITS.update(dict.fromkeys((*_RESULTS, _Thread.join.__code__), "self"))
 _CHAINS = next(code_in(asyncio.futures._chain_future.__code__, "_call_check_cancel"), None)  # type: ignore[attr-defined]
 """The callback of a Future that gets the result of another one, which it knows."""
@@ -53,13 +54,13 @@ class WaitingThread:
     """What is waited for elsewhere, and ends when the thread has done its work."""
 
     def mark(self) -> Any:
-        """See TaskView."""
-        frame = sys._current_frames().get(self.ident)
+        frame = thread_frames().get(self.ident)
         return None if frame is None else _waited_for(frame)
 
 
 def chained(callbacks: Iterable[Any], code: CodeType | None, name: str) -> Any:
-    """What one of these callbacks, which has this code, knows by this name. None: there is none."""
+    """Value of this name in the closure of the first callback that has this code. None: no callback has
+    it."""
     for callback in callbacks:
         if type(callback) is FunctionType and callback.__code__ is code is not None:
             return (callback.__closure__ or ())[code.co_freevars.index(name)].cell_contents
@@ -67,7 +68,7 @@ def chained(callbacks: Iterable[Any], code: CodeType | None, name: str) -> Any:
 
 
 def add_threads(views: dict[int, TaskView]) -> Iterator[None]:
-    """Adds threads that wait, and to each task the thread for which it does. In small steps."""
+    """Adds the threads that wait, and to each task the thread that it waits for. In small steps."""
     threads = yield from _waiting()
     if not any(thread.works_for for thread in threads):
         return
@@ -97,7 +98,7 @@ def add_threads(views: dict[int, TaskView]) -> Iterator[None]:
 
 def places_of(thread: WaitingThread) -> list[tuple[CodeType, int]]:
     """Code and line of its frames, innermost first, without those of the modules that start it and wait."""
-    frame = sys._current_frames().get(thread.ident)
+    frame = thread_frames().get(thread.ident)
     return [
         (one.f_code, one.f_lineno or 0)
         for one in _frames(frame)
@@ -119,7 +120,7 @@ def _waiting() -> Generator[None, None, list[WaitingThread]]:
     _know_pools()
     tops = {_BY_CONDITION, _BY_LOCK, *THREAD_WAITS}
     found = []
-    for ident in [ident for ident, frame in sys._current_frames().items() if frame.f_code in tops]:
+    for ident in [ident for ident, frame in thread_frames().items() if frame.f_code in tops]:
         # No frame is kept from one step to the next: it would keep what its locals are.
         thread = _waiting_thread(ident)
         if thread is not None:
@@ -129,7 +130,7 @@ def _waiting() -> Generator[None, None, list[WaitingThread]]:
 
 
 def _waiting_thread(ident: int) -> WaitingThread | None:
-    thread, frame = threading._active.get(ident), sys._current_frames().get(ident)  # type: ignore[attr-defined]
+    thread, frame = threading._active.get(ident), thread_frames().get(ident)  # type: ignore[attr-defined]
     if thread is None or frame is None or ident == threading.get_ident():
         return None
     waits_for = _waited_for(frame)
@@ -166,8 +167,8 @@ def _work(frame: FrameType) -> Any:
 
 
 def _locals(frame: FrameType, *names: str) -> list[Any]:
-    """Of a function of a library. What CPython keeps of them in the frame, before 3.13, is emptied again: it
-    would outlive them."""
+    """Values of these local variables of a library's function. Before 3.13 CPython keeps a dict of them in
+    the frame: it is emptied again, as it would outlive them."""
     found = frame.f_locals
     values = [found.get(name) for name in names]
     if type(found) is dict and sys.getrefcount(found) <= _OURS:

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from types import CodeType, FrameType, GetSetDescriptorType
 from typing import Any
 
+from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskWait
+from loopcanary.model.stack_frame import StackFrame
 from loopcanary.protocols.plugins import TracerPort
 from loopcanary.protocols.tracing import AwaitImport
-from loopcanary.tracers.locks import describe
-from loopcanary.tracers.locks.asyncio_tasks import AsyncioTasks
-from loopcanary.tracers.locks.hooks import LockHooks
-from loopcanary.tracers.locks.primitives import ANYIO, TRIO, Primitive
-from loopcanary.tracers.locks.tasks import LoopTasks, Lost
+from loopcanary.tracers.locks.asyncio_tasks import AsyncioTasks, view_of
+from loopcanary.tracers.locks.coroutines import frames
+from loopcanary.tracers.locks.hooks import Acquisition, LockHooks, made
+from loopcanary.tracers.locks.primitives import ACQUIRES, ANYIO, TRIO, Primitive, inside, is_plumbing
+from loopcanary.tracers.locks.tasks import LoopTasks, Lost, TaskView
+from loopcanary.tracers.locks.threads import WaitingThread, places_of
 from loopcanary.tracers.locks.watch import Cycle, Leak, LoopWatch
+from loopcanary.tracers.places import Owns, Places, frames_of
+from loopcanary.whose_exception import ours
 
 _UVLOOP = "uvloop"
+Notes = Callable[[Primitive], tuple[Acquisition, ...]]
 
 
 class LockTracer:
@@ -44,18 +55,15 @@ class LockTracer:
         self._watches: weakref.WeakKeyDictionary[Any, LoopWatch] = weakref.WeakKeyDictionary()
 
     def init(self, desk: TracerPort) -> None:
-        """See protocols.plugins.Tracer."""
         self._desk = desk
         self._hooks = LockHooks(self._contended, desk.failed, self._begins)
 
     def start(self) -> None:
-        """See protocols.plugins.Tracer."""
         self._hooks.put_in()
         for wait in self._waits:
             wait.start()
 
     def stop(self) -> None:
-        """See protocols.plugins.Tracer."""
         for wait in self._waits:
             wait.cancel()
         self._hooks.take_out()
@@ -64,18 +72,16 @@ class LockTracer:
             watch.stop()
 
     def cycle(self, loop: str, cycle: Cycle) -> None:
-        """See watch.LockReceiver."""
         began_wall_ns = time.time_ns() - cycle.waited_ns
-        self._desk.report(describe.deadlock(cycle, began_wall_ns, loop, self._owns))
+        self._desk.report(deadlock(cycle, began_wall_ns, loop, self._owns, self._hooks.notes))
 
     def leak(self, loop: str, leak: Leak) -> None:
-        """See watch.LockReceiver."""
         began_wall_ns = time.time_ns() - leak.waited_ns
-        self._desk.report(describe.lock_leak(leak, began_wall_ns, loop, self._owns))
+        issue = lock_leak(leak, began_wall_ns, loop, self._owns)
+        self._desk.report(replace(issue, made=tuple(_stack(made(leak.lock), self._owns))))
 
     def lost(self, loop: str, lost: Lost, waited_ns: int) -> None:
-        """See watch.LockReceiver."""
-        self._desk.report(describe.lost_waits(lost, waited_ns, time.time_ns() - waited_ns, loop, self._owns))
+        self._desk.report(lost_waits(lost, waited_ns, time.time_ns() - waited_ns, loop, self._owns))
 
     def _put_in_uvloop(self) -> None:
         self._hooks.put_in_loop(sys.modules[_UVLOOP].Loop)
@@ -120,5 +126,181 @@ class LockTracer:
     def _contain(self, call: Callable[[], object]) -> None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - a callback of the program's loop
+        except ours() as error:  # a callback of the program's loop
             self._desk.failed(error)
+
+
+_FRAMES_MAX = 20
+_IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
+_OUTSIDE = "Wait for the task when the lock has been released: it needs the lock to end"
+_OUTSIDE_THREAD = (
+    "Wait for the thread when the lock has been released: what it asks of the loop needs the lock"
+)
+_WAITED_FOR = "A task that is waited for must not wait for the one that waits"
+_BLOCK = "Use `async with`: it releases also where the code between raises, is cancelled or returns"
+_LOST = "See to it that the task that should end the wait does so, also when it fails"
+_FAILED = "Look at the tasks that knew it, and have failed"
+_FAILED_MAX = 5
+_TWICE = "It is not reentrant: call what needs it before it is acquired, or leave it to the caller"
+
+
+def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns, notes: Notes) -> Deadlock:
+    """The issue of a cycle."""
+    views = cycle.views
+    names = lock_names([view.lock for view in views if view.lock is not None], views)
+    waits = []
+    for view, before, after in zip(views, (views[-1], *views), (*views[1:], views[0]), strict=False):
+        lock = before.lock
+        taken = [] if lock is None else [note for note in notes(lock) if note.task() is view.task]
+        waits.append(
+            TaskWait(
+                task=view.name,
+                waits_for=_waited(view, after, names),
+                holds=None if lock is None else names[id(lock)],
+                made=() if lock is None else tuple(_stack(made(lock), owns)),
+                taken=_innermost(taken[-1].frames, owns) if taken else None,
+                is_thread=isinstance(view.task, WaitingThread),
+                frames=stack(view, owns),
+            )
+        )
+    return Deadlock(
+        began_wall_ns=began_wall_ns,
+        duration_ns=cycle.waited_ns,
+        loop=loop,
+        cycle=tuple(waits),
+        waiting=cycle.waiting,
+        advice=_advice(views),
+    )
+
+
+def _advice(cycle: Sequence[TaskView]) -> str:
+    for_locks = sum(view.lock is not None for view in cycle)
+    if not for_locks:
+        return _WAITED_FOR
+    if for_locks < len(cycle):
+        has_thread = any(isinstance(view.task, WaitingThread) for view in cycle)
+        return _OUTSIDE_THREAD if has_thread else _OUTSIDE
+    return _TWICE if len(cycle) == 1 else _IN_TURN
+
+
+def lost_waits(lost: Lost, waited_ns: int, began_wall_ns: int, loop: str, owns: Owns) -> Deadlock:
+    """The issue of tasks that wait for what nothing can reach any more."""
+    waits = []
+    for one in lost.waits[:WAITERS_MAX]:
+        view = view_of(one.task)
+        waits.append(
+            TaskWait(
+                task=view.name,
+                waits_for=f"{one.words} {lock_words(one.thing, [view])}",
+                frames=stack(view, owns),
+            )
+        )
+    waits.sort(key=lambda wait: wait.task)
+    ended = ", ".join(f"{task} ({error})" for task, error in lost.failed[:_FAILED_MAX])
+    return Deadlock(
+        began_wall_ns=began_wall_ns,
+        duration_ns=waited_ns,
+        loop=loop,
+        cycle=tuple(waits),
+        is_lost=True,
+        waiting=lost.waiting + len(lost.waits) - len(waits),
+        advice=f"{_FAILED}: {ended}" if ended else _LOST,
+    )
+
+
+def lock_leak(leak: Leak, began_wall_ns: int, loop: str, owns: Owns) -> LockLeak:
+    """The issue of a lock that was not released."""
+    return LockLeak(
+        began_wall_ns=began_wall_ns,
+        duration_ns=leak.waited_ns,
+        loop=loop,
+        primitive=lock_words(leak.lock, leak.waiters),
+        acquired_by=leak.note.name,
+        has_ended=leak.has_ended,
+        acquired=tuple(_stack(leak.note.frames, owns)),
+        waiters=tuple(
+            TaskWait(
+                task=view.name,
+                waits_for=lock_words(leak.lock, [view]),
+                frames=stack(view, owns),
+            )
+            for view in leak.waiters[:WAITERS_MAX]
+        ),
+        waiting=len(leak.waiters),
+        advice=_BLOCK,
+    )
+
+
+def _waited(view: TaskView, after: TaskView, names: Mapping[int, str]) -> str:
+    if view.lock is not None:
+        return names[id(view.lock)]
+    what = "thread" if isinstance(after.task, WaitingThread) else "task"
+    return "itself" if after is view else f"the {what} {after.name}"
+
+
+def lock_words(lock: Primitive, views: Iterable[TaskView]) -> str:
+    """`Lock 'Bank.accounts'`."""
+    return lock_names([lock], tuple(views))[id(lock)]
+
+
+def lock_names(locks: Iterable[Primitive], views: Sequence[TaskView]) -> dict[int, str]:
+    """The words for each lock, by its id: `Lock 'Bank.accounts'`; `Lock 1 'Account.lock'` and `Lock 2 ...`
+    where several have that name; `Lock 2` where the tasks' frames have none for it."""
+    found = {id(lock): (lock, _name_of(lock, views)) for lock in locks}
+    shared = Counter(name for _, name in found.values())
+    numbers: Counter[str] = Counter()
+    words = {}
+    for key, (lock, name) in found.items():
+        kind = type(lock).__name__
+        numbers[name] += 1
+        number = f" {numbers[name]}" if shared[name] > 1 else ""
+        words[key] = f"{kind}{number}" + (f" '{name}'" if name else "")
+    return words
+
+
+def _name_of(lock: Primitive, views: Sequence[TaskView]) -> str:
+    """The attribute or global that holds it; else the variable, if all frames that know it call it so: as a
+    parameter one lock may have many names. Empty: none."""
+    around = [frame for view in views for frame in frames(view.coroutine) if not _is_plumbing(frame.f_code)]
+    lasting = next((name for frame in around if (name := _lasting_name(frame, lock))), None)
+    if lasting is not None:
+        return lasting
+    local = {name for frame in around for name, value in frame.f_locals.items() if inside(value) is lock}
+    return local.pop() if len(local) == 1 else ""
+
+
+def _lasting_name(frame: FrameType, lock: Primitive) -> str | None:
+    for value in frame.f_locals.values():
+        attributes = _attributes(value)
+        if type(attributes) is dict:
+            for attribute, held in tuple(attributes.items()):
+                if inside(held) is lock:
+                    return f"{type(value).__name__}.{attribute}"
+    return next((name for name, value in tuple(frame.f_globals.items()) if inside(value) is lock), None)
+
+
+def _attributes(value: Any) -> Any:
+    """The attributes of an object, as a dict; None if it has no `__dict__`, or its class makes one of its
+    own, as proxies do."""
+    kept = next((vars(kind)["__dict__"] for kind in type(value).__mro__ if "__dict__" in vars(kind)), None)
+    return kept.__get__(value) if type(kept) is GetSetDescriptorType else None
+
+
+def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
+    """Where the task or the thread waits, without what its library does there."""
+    if isinstance(view.task, WaitingThread):
+        return tuple(_stack(places_of(view.task), owns))
+    return tuple(_stack(((frame.f_code, frame.f_lineno or 0) for frame in frames(view.coroutine)), owns))
+
+
+def _stack(places: Iterable[tuple[CodeType, int]], owns: Owns) -> Iterator[StackFrame]:
+    own = ((code, line) for code, line in places if not _is_plumbing(code))
+    return frames_of(islice(own, _FRAMES_MAX), owns)
+
+
+def _innermost(places: Places, owns: Owns) -> StackFrame | None:
+    return next(_stack(places, owns), None)
+
+
+def _is_plumbing(code: CodeType) -> bool:
+    return code in ACQUIRES or code.co_filename == contextlib.__file__ or is_plumbing(code)

@@ -47,8 +47,6 @@ class TrioTasks:
     kind = "trio"
 
     def call_later(self, seconds: float, call: Callable[[], object]) -> None:
-        """See LoopTasks."""
-
         async def loopcanary() -> None:
             await trio.sleep(seconds)
             call()
@@ -57,7 +55,6 @@ class TrioTasks:
             trio.lowlevel.spawn_system_task(loopcanary, name="loopcanary")
 
     def all(self) -> Iterator[Any]:
-        """See LoopTasks."""
         know_handles()
         parents = [root()]  # trio's own
         while parents:
@@ -66,7 +63,6 @@ class TrioTasks:
                 parents += nursery.child_tasks
 
     def view(self, task: Any) -> TaskView:
-        """See LoopTasks."""
         chain = coroutines(task.coro)
         lock, tasks, keys = _waits(task, chain, self.all)
         mark = task._abort_func
@@ -82,7 +78,6 @@ class TrioTasks:
         )
 
     def mark(self, task: Any) -> Any:
-        """See LoopTasks."""
         return task._abort_func
 
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:  # noqa: ARG002
@@ -93,7 +88,6 @@ class TrioTasks:
         """See LoopTasks. Not looked for: trio's tasks are all known to their run."""
 
     def lost(self) -> Generator[None, None, Lost | None]:
-        """See LoopTasks."""
         yield from ()
         return None
 

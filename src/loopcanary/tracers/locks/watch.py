@@ -15,11 +15,19 @@ from typing import Any, Protocol
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.locks.coroutines import knows, may_release
-from loopcanary.tracers.locks.cycles import cycles, held_up, holders_by_block, reached, stuck
-from loopcanary.tracers.locks.gates import may_be_gate
 from loopcanary.tracers.locks.hooks import Acquisition
-from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, owners
-from loopcanary.tracers.locks.tasks import LoopTasks, Lost, TaskView, ours
+from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, may_be_gate, owners
+from loopcanary.tracers.locks.tasks import (
+    LoopTasks,
+    Lost,
+    TaskView,
+    cycles,
+    held_up,
+    holders_by_block,
+    ours,
+    reached,
+    stuck,
+)
 from loopcanary.tracers.locks.threads import WaitingThread, add_threads
 
 EVERY_S = 1.0
@@ -30,7 +38,7 @@ SEMAPHORE_LEAK_NS = 30_000_000_000
 _EXAMINED_AT_NS = (SUSPECT_NS, LEAK_NS, SEMAPHORE_LEAK_NS)
 """How long the first in line has waited when tasks are looked at: a look at all of them is not cheap."""
 _SLICE_NS = 500_000
-"""Of the loop's time at once."""
+"""The most of the loop's time that is taken at once."""
 _CHECKS = 3
 _FIRST_S = 3.0
 IDLE_S = 30.0
@@ -48,7 +56,6 @@ class Queue:
     since_ns: int = 0
     checks: int = 0
     examined: int = 0
-    """How often its tasks were looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +109,9 @@ class LoopWatch:
     _told: weakref.WeakValueDictionary[int, object] = field(default_factory=weakref.WeakValueDictionary)
     """Marks of the waits in cycles, and acquisitions, by their ids: nothing of theirs is called."""
     _suspected: weakref.WeakValueDictionary[int, object] = field(default_factory=weakref.WeakValueDictionary)
-    """As `_told`, of cycles that were seen by the last look of those every 30 s."""
+    """As `_told`, of cycles that a look of those every 30 s has seen."""
     _is_begun: bool = False
     _main: Callable[[], Any] = lambda: None
-    """The mark of the main task."""
     _main_since_ns: int = 0
     _looked_ns: int = 0
     """When the last look without a lock was."""
@@ -232,15 +238,14 @@ class LoopWatch:
     def _cycles(
         self, views: dict[int, TaskView], entered: dict[int, list[int]], suspects: list[Queue]
     ) -> Iterator[None]:
-        """Without suspects: those that were seen by the last look, too."""
+        """Without suspects: those that an earlier look has seen, too; not always the last one, since a look
+        sees no threads while there are other interpreters (thread_frames.py)."""
 
         def holders(lock: Primitive) -> list[int]:
             return _holders(lock, views, entered) or self._by_note(lock, views)
 
         waits = yield from stuck(views, holders)
-        before, since_ns = self._suspected, self._looked_ns
-        if not suspects:
-            self._suspected = weakref.WeakValueDictionary()
+        since_ns = self._looked_ns
         locks = {id(view.lock): view.lock for view in views.values() if view.lock is not None}
         by_note = {key for key, lock in locks.items() if is_lock(lock) and not _holders(lock, views, entered)}
         found = yield from cycles(waits, lambda task: (views[task].name, task))
@@ -255,7 +260,7 @@ class LoopWatch:
             rests_on = [views[task] for task in reached(views, holders, cycle) & waits.keys()]
             if may_end or is_told or not all(map(self._is_unchanged, rests_on)):
                 continue
-            if not suspects and not all(before.get(id(one.mark)) is one.mark for one in members):
+            if not suspects and not all(self._suspected.get(id(one.mark)) is one.mark for one in members):
                 self._suspected.update({id(one.mark): one.mark for one in members})
             else:
                 self._told.update({id(one.mark): one.mark for one in members})
@@ -271,7 +276,7 @@ class LoopWatch:
         return one is not None and self._told.get(id(one)) is one
 
     def _is_unchanged(self, view: TaskView) -> bool:
-        """It has not run since it was looked at."""
+        """Whether the task has not run since it was looked at."""
         task = view.task
         mark = task.mark() if _is_thread(view) else self.tasks.mark(task)
         return view.mark is not None and view.mark is mark
@@ -336,25 +341,26 @@ def _is_thread(view: TaskView) -> bool:
 
 
 def _may_pass_on(other: TaskView, lock: Primitive, *, is_held: bool) -> bool:
-    """Whether a task that does not wait for the lock may release it: it knows it; of a lock whose holder has
-    ended only one whose code releases something."""
+    """Whether a task that does not wait for the lock may release it. The task must know the lock; if the
+    lock's holder has ended, the task's code must release something, too."""
     is_certain = not is_held and is_lock(lock)
     return knows(other.coroutine, lock) and (not is_certain or may_release(other.coroutine))
 
 
 def _holders(lock: Primitive, views: dict[int, TaskView], entered: dict[int, list[int]]) -> list[int]:
-    """Ids of the tasks of which the lock says so, or that have entered it by `async with`."""
+    """Ids of the tasks that hold the lock: those that it names, else those that entered it by
+    `async with`."""
     told = owners(lock)
     if told is None:
         return entered.get(id(lock), [])
-    # What is no task of this loop may go on.
+    # What is not a task of this loop may go on.
     return [id(one) for one in told] if all(id(one) in views for one in told) else []
 
 
 def _may_end(other: TaskView, wait: TaskView, by_note: set[int]) -> bool:
-    """Whether a task that can go on may end the wait of one that cannot: it may give back a permit of what is
-    no lock, cancel a nursery, or say that a task has started. Or release a lock of which only a note says who
-    holds it: such a one may be a gate, which another task opens."""
+    """Whether a task that can go on may end the wait of one that cannot. It may give back a permit of a
+    primitive that is not a lock, cancel a nursery, or say that a task has started. It may also release a lock
+    whose holder only a note names: such a lock may be a gate, which another task opens."""
     lock = wait.lock
     if lock is not None and is_lock(lock):
         return id(lock) in by_note and knows(other.coroutine, lock) and may_release(other.coroutine)
@@ -363,5 +369,5 @@ def _may_end(other: TaskView, wait: TaskView, by_note: set[int]) -> bool:
 
 
 def first_in_line(lock: Primitive) -> Any:
-    """The mark of the first task that waits for it; None: none does, or it can be had."""
+    """The mark of the first task that waits for the lock; None: no task waits, or the lock is free."""
     return next(iter(in_line(lock)), None) if is_taken(lock) else None

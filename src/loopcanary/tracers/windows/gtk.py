@@ -12,8 +12,16 @@ from types import FrameType
 from typing import Any
 
 from loopcanary.model.issues import windows as names
-from loopcanary.tracers.windows.hooks import Hooks, Seen
-from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside, places_inside
+from loopcanary.tracers.windows.watch import (
+    HARMLESS,
+    Harm,
+    Hooks,
+    LeftOn,
+    Seen,
+    WindowWatch,
+    codes_inside,
+    places_inside,
+)
 
 AWAITS = ("gi.overrides.Gtk",)
 _MINUTE = 6
@@ -24,7 +32,7 @@ _HOLDERS = (
     *("Window", "Box", "Grid", "Paned", "Notebook", "Stack", "Overlay"),
     *("ScrolledWindow", "Viewport", "Frame", "Fixed", "CenterBox"),
 )
-"""What holds a window's content, and is no control itself."""
+"""What holds a window's content, and is not a control itself."""
 _SHOW_ONLY = (
     *("Label", "Image", "Picture", "ProgressBar", "LevelBar", "Spinner", "Separator", "Statusbar"),
     *("Scrollbar", "WindowControls"),
@@ -70,7 +78,7 @@ class GtkStates:
             self._hook(owner, name, self._shown)
 
     def _classes(self, wanted: tuple[str, ...]) -> tuple[type[Any], ...]:
-        """Those that this GTK has."""
+        """The wanted classes that this GTK has."""
         return tuple(one for name in wanted if (one := getattr(self._gtk, name, None)) is not None)
 
     def _hook(self, owner: type[Any], name: str, seen: Seen) -> None:

@@ -14,8 +14,19 @@ from types import FrameType
 from typing import Any
 
 from loopcanary.model.issues import windows as names
-from loopcanary.tracers.windows.hooks import Hooks, takes_cursor, takes_none, takes_one, takes_two
-from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside, places_inside
+from loopcanary.tracers.windows.watch import (
+    HARMLESS,
+    Harm,
+    Hooks,
+    LeftOn,
+    WindowWatch,
+    codes_inside,
+    places_inside,
+    takes_cursor,
+    takes_none,
+    takes_one,
+    takes_two,
+)
 
 AWAITS = ("PySide6.QtWidgets", "PyQt6.QtWidgets", "PyQt5.QtWidgets", "PySide2.QtWidgets")
 _MINUTE = 6
@@ -40,7 +51,7 @@ class QtStates:
         """The application's, once it is known."""
 
     def put_in(self) -> None:
-        """The module of the widgets was imported."""
+        """Puts the hooks in: the module of the widgets was imported."""
         binding = next(name for name in AWAITS if name in sys.modules).partition(".")[0]
         self._core = sys.modules[f"{binding}.QtCore"]
         self._gui = sys.modules[f"{binding}.QtGui"].QGuiApplication
@@ -170,7 +181,8 @@ class QtStates:
         return HARMLESS if is_dragged or self._widget.isWindow(widget) else self._named(widget, _MINUTE)
 
     def _is_keyboard_missed(self, widget: Any) -> Harm | None:
-        """Of a view of a game, which means it, only where a field for text has the focus."""
+        """Harm done by a widget that has grabbed the keyboard; None: it has not. A game's view does so on
+        purpose: that harms only if a text field has the focus, or the view takes no input."""
         if self._widget.keyboardGrabber() is not widget:
             return None
         focused = self._application.focusWidget()

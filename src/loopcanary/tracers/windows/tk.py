@@ -12,8 +12,15 @@ from typing import Any
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.issues import windows as names
 from loopcanary.tracers.places import Places
-from loopcanary.tracers.windows.hooks import Hooks
-from loopcanary.tracers.windows.watch import HARMLESS, Harm, LeftOn, WindowWatch, codes_inside, places_inside
+from loopcanary.tracers.windows.watch import (
+    HARMLESS,
+    Harm,
+    Hooks,
+    LeftOn,
+    WindowWatch,
+    codes_inside,
+    places_inside,
+)
 
 AWAITS = ("tkinter",)
 _MANY_A_SECOND = 100
@@ -31,7 +38,7 @@ class _Line:
 
 
 class _TkThread:
-    """What is known of the windows of one thread. That thread only."""
+    """The state of one thread's windows. That thread only."""
 
     def __init__(self, watch: WindowWatch) -> None:
         self.watch = watch
@@ -56,7 +63,7 @@ class TkStates:
         self._threads: dict[int, _TkThread] = {}
 
     def put_in(self) -> None:
-        """The module was imported."""
+        """Puts the hooks in: the module was imported."""
         tkinter = sys.modules["tkinter"]
         self._file = tkinter.__file__
         self._error = tkinter.TclError
@@ -91,7 +98,7 @@ class TkStates:
         self._ask(thread, args[0])
 
     def _ask(self, thread: _TkThread, widget: Any) -> None:
-        """A timer that is no command of the program's, and not in what `after info` says."""
+        """A timer that is not a command of the program's, and not in what `after info` says."""
         if thread.watch.wants_look():
             what = weakref.ref(widget)
             try:

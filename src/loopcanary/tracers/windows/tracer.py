@@ -12,8 +12,8 @@ from loopcanary.protocols.plugins import TracerPort
 from loopcanary.protocols.tracing import AwaitImport, ImportWait
 from loopcanary.tracers.places import Owns, frames_of
 from loopcanary.tracers.windows import gtk, qt, tk
-from loopcanary.tracers.windows.hooks import Hooks
-from loopcanary.tracers.windows.watch import LeftOn, WindowWatch
+from loopcanary.tracers.windows.watch import Hooks, LeftOn, WindowWatch
+from loopcanary.whose_exception import ours
 
 _TOOLKITS: tuple[tuple[Sequence[str], Any], ...] = (
     (qt.AWAITS, qt.QtStates),
@@ -45,12 +45,10 @@ class WindowTracer:
         """Kinds of toolkits whose hooks are there."""
 
     def init(self, desk: TracerPort) -> None:
-        """See protocols.plugins.Tracer."""
         self._desk = desk
         self._hooks = Hooks(desk.failed)
 
     def start(self) -> None:
-        """See protocols.plugins.Tracer."""
         self._hooks.is_on = True
         if not self._waits:
             self._waits = [self._wait_for(awaits, toolkit) for awaits, toolkit in _TOOLKITS]
@@ -99,5 +97,5 @@ class WindowTracer:
         if self._hooks.is_on:
             try:
                 call()
-            except Exception as error:  # noqa: BLE001 - a callback of the program's loop
+            except ours() as error:  # a callback of the program's loop
                 self._desk.failed(error)

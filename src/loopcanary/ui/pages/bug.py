@@ -6,16 +6,17 @@ from loopcanary.document.parts import Block, Document
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.registry import issue_kind
 from loopcanary.report.figures.affected import Affected
-from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.gains import gain_words
 from loopcanary.report.figures.trend import trend_words
-from loopcanary.report.issue import circumstances, own_blocks, session_of
+from loopcanary.report.issue import circumstances, session_of
 from loopcanary.report.model import Report, of_bug
+from loopcanary.ui.drawing import POINTS_MAX, Spread, spread
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.flame import Flame, flame, holding_flame
-from loopcanary.ui.pages.spread import POINTS_MAX, Spread, spread
+from loopcanary.ui.pages.stall import DRAWN
 from loopcanary.ui.tools import Tools
 
 LATEST = 20
@@ -24,19 +25,17 @@ _RANKS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BugPage:
-    """What the template shows."""
-
     group: IssueGroup
     share: float
-    """Of the time of all issues of its kind in the stores."""
+    """Its share of the time of all issues of its kind."""
     rank: int | None
-    """Among its kind; None: it is not among the first _RANKS."""
+    """The rank in its kind; None: it is not among the first _RANKS."""
     worst: Issue | None
     stall: Stall | None
-    """The same, where it is one."""
+    """The worst issue, if it is a stall."""
     code: CodeView | None
     holder: CodeView | None
-    """The line of the thread that held what this one waited for."""
+    """The line of the thread that held the GIL or lock."""
     trend: str
     gains: tuple[str, ...]
     grouped_by: tuple[tuple[str, str], ...]
@@ -44,16 +43,16 @@ class BugPage:
     spread: Spread | None
     flame: Flame
     holding: Flame | None
-    """Of the threads that held what the stalled one waited for."""
+    """The flame of the threads that held the GIL or lock."""
     own: Document
-    """What the kind adds about the longest one."""
+    """The part of its kind about the longest issue."""
     latest: tuple[Issue, ...]
     sessions: tuple[Session, ...]
     remark: Remark
 
 
 def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: int) -> BugPage | None:
-    """None where there is no such bug."""
+    """None: there is no such bug."""
     limits = {"limit": POINTS_MAX, "now_wall_ns": now_wall_ns}
     report = of_bug(source, fingerprint, explain=tools.why_grouped, delays=tools.delays, **limits)
     if report is None or report.details is None:
@@ -74,7 +73,7 @@ def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: in
         holder=holder_code(worst, source, tools),
         trend=trend_words(figures.trend) if figures is not None else "",
         gains=tuple(gain_words(figures.gains)) if figures is not None else (),
-        grouped_by=tuple(_pair(part) for part in details.parts),
+        grouped_by=tuple((name, value) for name, _, value in (part.partition("=") for part in details.parts)),
         affected=details.affected,
         spread=spread(
             latest, group.count, lambda: [(one.began_wall_ns, one.duration_ns) for one in details.history]
@@ -91,21 +90,16 @@ def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: in
 
 
 def _own(report: Report, worst: Issue | None) -> tuple[Block, ...]:
-    """Facts of the longest issue and what its kind adds; what its page draws is there."""
-    if worst is None or issue_kind(worst.kind.value).page is not None:
+    """The facts of the longest issue, and what its kind adds unless its page draws that."""
+    if worst is None or worst.kind.value in DRAWN:
         return ()
-    return (circumstances(worst, session_of(report, worst)), *own_blocks(worst))
+    return (circumstances(worst, session_of(report, worst)), *kind_of(worst).parts(worst))
 
 
 def _rank_of(group: IssueGroup, source: IssueStore) -> tuple[int | None, float]:
-    """As the list of bugs of its kind has it, and its share of their time."""
+    """The bug's rank in the list of its kind, and its share of their time."""
     query = IssueQuery(kind=group.kind)
     first = enumerate(source.groups(query, _RANKS), start=1)
     rank = next((rank for rank, other in first if other.fingerprint == group.fingerprint), None)
     total_ns = source.totals(query).total_ns
     return rank, group.total_ns / total_ns if total_ns else 0.0
-
-
-def _pair(part: str) -> tuple[str, str]:
-    name, _, value = part.partition("=")
-    return name, value

@@ -1,15 +1,15 @@
-"""What changed: the latest version against the one before, or the latest run against those before it."""
+"""The page of changes: the latest version against the one before, or the latest run against earlier ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from loopcanary.document.times import moment
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.search import IssueQuery, SessionMark
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.diff.comparison import Change, Compared, Comparison, Side, compare
 from loopcanary.report.figures.watched import HOUR_NS
-from loopcanary.report.times import moment
 
 _ROWS = 100
 _PROGRAMS = 200
@@ -18,23 +18,21 @@ _EVER = IssueQuery()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesPage:
-    """What the template shows."""
-
     program: str
     programs: tuple[str, ...]
-    """All that were watched, the one that ran last first."""
+    """The watched programs, the one that ran last first."""
     comparison: Comparison | None
-    """None: there is nothing before to compare with."""
+    """None: there is nothing earlier."""
     certain: tuple[Compared, ...]
-    """What chance alone would not have done."""
+    """Changes that are not chance."""
     rows: tuple[Compared, ...]
-    """The rest."""
+    """The other changes."""
     watched_ns: tuple[int, int]
-    """How long each side was watched."""
+    """The watched time of each side."""
 
 
 def changes_page(source: IssueStore, program: str | None, now_wall_ns: int) -> ChangesPage:
-    """Of one program; None, and one that was never watched: of the one that ran last."""
+    """The changes of one program; None, or an unknown one: of the program that ran last."""
     marks = source.session_marks(IssueQuery())
     programs = tuple(dict.fromkeys(mark.name for mark in marks))
     chosen = program if program in programs else programs[0] if programs else ""
@@ -57,7 +55,7 @@ def _is_certain(one: Compared) -> bool:
 
 
 def _sides(source: IssueStore, marks: Sequence[SessionMark]) -> tuple[Side, Side] | None:
-    """`marks`: of one program, newest first."""
+    """Both sides of a program whose marks these are, newest first; None: it ran once."""
     if not marks:
         return None
     latest, earlier = marks[0], marks[1:]

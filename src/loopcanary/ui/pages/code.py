@@ -8,6 +8,7 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Culprit, Issue, Session
 from loopcanary.model.search import IssueGroup, IssueQuery
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.ui.sources import session_named
 from loopcanary.ui.tools import SourceText, Tools
 
 AROUND = 5
@@ -27,16 +28,14 @@ class CodeLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeView:
-    """Some lines of one file."""
-
     file: str
     line: int
     function: str
     in_app: bool
     lines: tuple[CodeLine, ...]
-    """Empty where nothing was stored and nothing can be read."""
+    """Empty: no line was stored, and none can be read."""
     is_current: bool
-    """Read from disk: the file has not changed since. False: the line as it was stored."""
+    """Whether the file has not changed, and is read from disk; else the line is as it was stored."""
 
 
 def code_view(
@@ -45,10 +44,8 @@ def code_view(
     read: Callable[[str], SourceText | None],
     around: int = AROUND,
 ) -> CodeView:
-    """The line with its neighbours, or as it was stored.
-
-    Shown from disk only if the file was not written after the process had started, and still has the stored
-    text in that line: so no other text of a file is shown.
+    """The line with its neighbours, or as it was stored. A file is shown only if it was not written after
+    the process had started, and still has the stored text in that line: so no other text of a file is shown.
     """
     found = _around(culprit, started_wall_ns, read, around) if culprit.source else ()
     stored = (_marked(culprit, culprit.source, ""),) if culprit.source else ()
@@ -114,24 +111,19 @@ def code_of(
 def holder_code(
     issue: Issue | None, source: IssueStore, tools: Tools, around: int = AROUND
 ) -> CodeView | None:
-    """The line of the thread that held the GIL or lock; None where no thread did, or it is not known."""
+    """The line of the thread that held the GIL or lock; None: it is not known, or no thread did."""
     if issue is None or issue.holder is None or issue.holder.culprit is None:
         return None
     return code_view(issue.holder.culprit, started_of(source, issue), tools.read_source, around)
 
 
 def started_of(source: IssueStore, issue: Issue | None) -> int | None:
-    """When the process of an issue started here; None where that is not known.
-
-    What was imported ran elsewhere, and who made the bundle can name any file and guess a line of it: a page
-    that is passed on shall not show its surroundings.
-    """
+    """When the issue's process started on this machine; None: it is not known. Imported issues have none:
+    the maker of a bundle can name any file and guess a line of it, and a page that is passed on must not
+    show its surroundings."""
     session = session_of(source, issue)
     return None if session is None or session.imported_wall_ns is not None else session.started_wall_ns
 
 
 def session_of(source: IssueStore, issue: Issue | None) -> Session | None:
-    if issue is None:
-        return None
-    found = source.sessions(IssueQuery(session=issue.session), 2)
-    return next((session for session in found if session.id == issue.session), None)
+    return None if issue is None else session_named(source, issue.session)

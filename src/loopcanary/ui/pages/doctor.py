@@ -1,4 +1,4 @@
-"""What works here, what does not, and why; and the stores that are read."""
+"""The page of the doctor: the parts that work here or do not, and the stores."""
 
 from __future__ import annotations
 
@@ -12,28 +12,24 @@ from loopcanary.ui.tools import Row, Tools
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRow:
-    """One store."""
-
     folder: str
     stalls: int | None
     groups: int | None
     wrong: str
-    """Why it cannot be read; else empty."""
+    """Why it cannot be read; empty: it can."""
     aside: tuple[AsideLike, ...] = ()
-    """Damaged databases that were set aside in it."""
+    """Its damaged databases that were set aside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorPage:
-    """What the template shows."""
-
     rows: Iterable[Row]
-    """Each is asked for as the page is sent."""
+    """Each row is made when the page is sent up to it."""
     stores: tuple[StoreRow, ...]
 
 
 def doctor_page(stores: Sequence[OneStore], tools: Tools, errors: tuple[type[Exception], ...]) -> DoctorPage:
-    """Asks the stores now, and every part as its row is read."""
+    """Asks the stores now, and every part when its row is read."""
     return DoctorPage(
         rows=tools.doctor(),
         stores=tuple(_store(store, errors) for store in stores),

@@ -1,4 +1,4 @@
-"""What a loop ran in the seconds before a stall, from left to right, up to the stall's begin."""
+"""The work of a loop in the seconds before a stall, from left to right, up to the stall's begin."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ from loopcanary.words.text import printable
 _NAME_MAX = 60
 _ROWS_MAX = 64
 _NARROWEST = 0.3
-"""In per cent: a millisecond of ten seconds must still be seen."""
+"""Per cent: a millisecond of ten seconds must be visible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierView:
-    """What the template draws."""
-
     length_ns: int
-    """Of the drawn time, which ends with the stall's begin."""
+    """The drawn time, which ends with the stall's begin."""
     ticks: tuple[tuple[float, str], ...]
-    """Position in per cent, and how long before the stall."""
+    """Positions in per cent, and times before the stall."""
     lanes: tuple[TimelineLane, ...]
     rows: tuple[EarlierRow, ...]
 
 
 def earlier_view(stall: Stall) -> EarlierView | None:
-    """None where nothing was recorded, or nothing was long."""
+    """None: nothing was recorded, or nothing was long."""
     timeline = stall.timeline
     if timeline is None or not timeline.earlier:
         return None
@@ -53,14 +51,17 @@ def earlier_view(stall: Stall) -> EarlierView | None:
     )
     return EarlierView(
         length_ns=length,
-        ticks=tuple((100 - 100 * at / length, _tick(at)) for at in reversed(tuple(ticks(length)))),
+        ticks=tuple(
+            (100 - 100 * at / length, f"-{format_duration(at)}" if at else "stall")
+            for at in reversed(tuple(ticks(length)))
+        ),
         lanes=tuple(TimelineLane(name=name, blocks=tuple(blocks)) for name, blocks in lanes if blocks),
         rows=earlier_rows(timeline, _ROWS_MAX, _NAME_MAX),
     )
 
 
 def _numbers(timeline: Timeline) -> dict[str, int]:
-    """Names of callbacks, by the time that they took: colours repeat, those of the longest do so last."""
+    """Numbers the callbacks by their time: colours repeat, those of the longest last."""
     times: Counter[str] = Counter()
     for work in timeline.earlier:
         if work.kind is WorkKind.CALLBACK:
@@ -119,7 +120,3 @@ def _between(timeline: Timeline, whole_ns: int) -> Iterator[Block]:
         words = f"{short_words(short)}: busy {format_duration(short.busy_ns)} of {format_duration(length_ns)}"
         x, width = _place(ago_ns, length_ns, whole_ns)
         yield Block(x=x, width=width, key="short", words=words, height=max(share, 0.08))
-
-
-def _tick(ago_ns: int) -> str:
-    return f"-{format_duration(ago_ns)}" if ago_ns else "stall"

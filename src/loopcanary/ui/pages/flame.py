@@ -21,10 +21,10 @@ DEPTH_MAX = 150
 _HOT_MAX = 8
 _BARE = frozenset({Doing.ON_CPU, Doing.UNKNOWN})
 Leaf = tuple[str, str]
-"""What the thread did, and its words."""
+"""What the thread did: its key and its words."""
 _Weighed = tuple[Sequence[StackFrame], int, Leaf | None]
 NODES_MAX = 4_000
-"""The widest; the others are narrower than a pixel, unless there are very many of them."""
+"""Narrower nodes take less than a pixel, unless there are very many."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class _Node:
     place: str
     own: bool
     doing: str = ""
-    """Of a leaf that is no frame: what the thread did there."""
+    """What the thread did, for a leaf that is not a frame."""
     weight_ns: int = 0
     below: dict[tuple[str, str], _Node] = field(default_factory=dict)
 
@@ -47,31 +47,29 @@ class HotLine:
     line: int
     share: float
     self_share: float
-    """Of all: it was the innermost line of the program's own code."""
+    """The share of time in which it was the innermost own line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flame:
-    """Stalled time by stack."""
-
     stalls: int
     total_ns: int
     tree: dict[str, Any] | None
-    """As d3-flame-graph takes it: `name`, `value` (ns), `children`; besides, `place` and `own`, and of a
-    leaf that is no frame `doing`."""
+    """The tree of d3-flame-graph: `name`, `value` (ns), `children`; also `place` and `own`, and `doing` for
+    a leaf that is not a frame."""
     hot: tuple[HotLine, ...]
     left_out: int
-    """Frames that are not in the tree, the narrowest."""
+    """The number of frames that are too narrow for the tree."""
 
 
 def flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame:
-    """Of the work on all stacks of these stalls, each by the time that it held; the widest frames of it."""
+    """The work on all stacks of these stalls, by the time that each held; the widest frames of it."""
     kept = list(stalls)
     return _flame(chain.from_iterable(map(_stacks, kept)), len(kept), nodes_max)
 
 
 def leaf_of(activity: Activity) -> Leaf | None:
-    """What is drawn below the innermost frame; None of a thread that ran, or of which nothing is known."""
+    """The leaf below the innermost frame; None: the thread ran, or it is not known what it did."""
     if activity.doing in _BARE:
         return None
     inside = f" in {activity.syscall}" if activity.syscall and activity.doing is Doing.BLOCKED else ""
@@ -79,7 +77,7 @@ def leaf_of(activity: Activity) -> Leaf | None:
 
 
 def node_of(frame: StackFrame) -> dict[str, Any]:
-    """Name, place and whether it is the program's own, as the graph shows it."""
+    """The frame's name, its place, and whether it is the program's own."""
     place = frame.file if frame.in_app else library_path(frame.file)
     return {
         "name": printable(frame.qualname, _NAME_MAX),
@@ -105,7 +103,7 @@ def _stacks(stall: Stall) -> Iterator[_Weighed]:
 
 
 def holding_flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame | None:
-    """The same of the threads that held what these stalls waited for; None: no code of theirs is known."""
+    """The flame of the threads that held what these stalls waited for; None: none of their code is known."""
     kept = [stall for stall in stalls if stall.blamed_holder is not None and stall.timeline is not None]
     stacks = [
         (_started(span.activity.holder_frames), span.length_ns, None)
@@ -118,7 +116,7 @@ def holding_flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame 
 
 
 def _started(frames: Sequence[StackFrame]) -> Sequence[StackFrame]:
-    """A stack from the outermost own frame on: outside of it is what started the thread."""
+    """The stack from the outermost own frame on: what is outside of it started the thread."""
     work = work_of(frames)
     own = [index for index, frame in enumerate(work) if frame.in_app]
     return work[: own[-1] + 1] if own else work
@@ -173,7 +171,7 @@ def _add(root: _Node, frames: Sequence[StackFrame], weight_ns: int, leaf: Leaf |
 
 
 def _widest(root: _Node, most: int) -> tuple[set[int], int]:
-    """The ids of so many nodes, the widest, each with all below it; and how many nodes there are."""
+    """The ids of the widest nodes, each with all below it, and the number of nodes."""
     kept: set[int] = set()
     count = 0
     waiting = [(-root.weight_ns, count, root)]

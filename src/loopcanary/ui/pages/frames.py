@@ -26,8 +26,6 @@ _WORST = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFrames:
-    """What one process drew and handled."""
-
     session: Session
     scenes: tuple[SceneFrames, ...]
     input: tuple[InputFigures, ...]
@@ -36,24 +34,20 @@ class SessionFrames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstFrame:
-    """One late frame."""
-
     scene: str | None
     frame: LateFrame
     stall: Stall | None
-    """The longest in it that is stored."""
+    """The longest stored stall in the frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramesPage:
-    """What the template shows."""
-
     sessions: tuple[SessionFrames, ...]
     worst: tuple[WorstFrame, ...]
 
 
 def frames_page(source: IssueStore) -> FramesPage:
-    """Of the newest sessions that have any."""
+    """The frames of the newest sessions that have any."""
     sessions = [
         SessionFrames(
             session=session,

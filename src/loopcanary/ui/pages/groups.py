@@ -8,19 +8,19 @@ from dataclasses import replace
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Cause
 from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, SessionMark, Totals
+from loopcanary.protocols.kinds import named_kinds
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.drawing import exact_scale
 
 ROWS = 50
 SPARK_CELLS = 24
 OTHER = "other"
-"""Asks for every kind but stalls."""
+"""Stands for every kind but stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What was asked for, as it was asked: the page shows it again."""
+    """The parameters as they were given, since the page shows them again."""
 
     query: IssueQuery = STALLS
     kind: str = ""
@@ -30,7 +30,7 @@ class Filters:
     with_ignored: bool = False
     page: int = 1
     wrong: tuple[str, ...] = ()
-    """What could not be understood, for people."""
+    """Lines about parameters that could not be read."""
 
     @property
     def is_any(self) -> bool:
@@ -40,31 +40,27 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """One bug in a list."""
-
     rank: int
     group: IssueGroup
     share: float
-    """Of all stalled time that the list is about."""
+    """Its share of all stalled time of the list."""
     spark: tuple[int, ...]
-    """Stalled time in equal spans of the list's time."""
+    """Its stalled time in equal spans of the list's time."""
     remark: Remark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsPage:
-    """What the template shows."""
-
     filters: Filters
     issues: int
     groups: int
     total_ns: int
     rows: tuple[GroupRow, ...]
     ignored: int
-    """Bugs that are ignored, and left out."""
+    """The number of ignored bugs, which are left out."""
     pages: int
     kinds: tuple[tuple[str, str], ...]
-    """Name and words of those that can be asked for."""
+    """The names and words of the kinds to choose from."""
     causes: tuple[Cause, ...]
     scenes: tuple[str, ...]
     programs: tuple[str, ...]
@@ -72,7 +68,6 @@ class GroupsPage:
 
 
 def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
-    """Groups that the filters let through, one page of them."""
     query = filters.query
     remarks = source.remarks()
     ignored = set() if filters.with_ignored else ignored_in(source, query, remarks)
@@ -101,17 +96,16 @@ def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
 
 
 def programs_of(runs: Iterable[SessionMark]) -> tuple[str, ...]:
-    """Names of the programs that ran, by name."""
     return tuple(sorted({run.name for run in runs if run.name}))
 
 
 def _kinds() -> tuple[tuple[str, str], ...]:
-    registered = [(one.name, kind.words) for one, kind in REGISTRY.loaded(KINDS) if one.name != "stall"]
+    registered = [(name, kind.words) for name, kind in named_kinds() if name != "stall"]
     return ("", "stall"), (OTHER, "any but stalls"), *registered
 
 
 def ignored_in(source: IssueStore, query: IssueQuery, remarks: dict[str, Remark]) -> set[str]:
-    """Of the bugs that the query finds, those that are ignored. A remark outlives the stalls of its bug."""
+    """The ignored bugs among those that the query finds. A remark outlives the stalls of its bug."""
     return {
         name
         for name, remark in remarks.items()
@@ -128,8 +122,8 @@ def group_rows(
     *,
     first_rank: int = 1,
 ) -> tuple[GroupRow, ...]:
-    """These groups with their course, from the first of them to the end of all that the query finds, whose
-    `sums` these are."""
+    """These groups with their course, from the first of them to the end of what the query finds, whose sums
+    these are."""
     if not groups or sums.end_wall_ns is None:
         return ()
     scale = exact_scale(min(group.first_wall_ns for group in groups), sums.end_wall_ns, SPARK_CELLS)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from loopcanary.document.parts import Document
+from loopcanary.document.stacks import Fold, folded
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, StackFrame
 from loopcanary.model.loop_frames import work_of
 from loopcanary.model.search import IssueQuery
+from loopcanary.protocols.kinds import kind_of
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.registry import issue_kind, said_of
-from loopcanary.report.folding import Fold, folded
-from loopcanary.report.issue import circumstances, own_blocks
+from loopcanary.report.issue import circumstances
 from loopcanary.ui.pages.code import CodeView, code_view, holder_code, session_of, started_of
-from loopcanary.ui.pages.stall import StallSections, ranked_stacks
-from loopcanary.ui.pages.traced.trees import IssueTree, tree_of
+from loopcanary.ui.pages.stall import DRAWN, StallSections, ranked_stacks
+from loopcanary.ui.pages.trees import IssueTree, tree_of
 from loopcanary.ui.tools import Tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackView:
-    """A stack, its work folded to own code, and how much of the issue it held."""
+    """A stack with its work folded to own code."""
 
     weight_ns: int
     share: float
@@ -30,48 +30,46 @@ class StackView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuePage:
-    """What the template shows."""
-
     issue: Issue
     noun: str
-    """What issues of its bug are counted as."""
+    """The noun that counts the issues of its bug."""
     drawn: StallSections | None
-    """Of kinds that have drawings of their own."""
+    """The drawings of its kind."""
     session: Session | None
     code: CodeView | None
     holder: CodeView | None
-    """The line of the thread that held what this one waited for."""
+    """The line of the thread that held the GIL or lock."""
     facts: Document
     own: Document
-    """What the kind adds, where it is not drawn."""
+    """The part of its kind, unless that is drawn."""
     tree: IssueTree | None
-    """Of kinds that have one, in place of `own`."""
+    """The tree of its kind, in place of `own`."""
     stacks: tuple[StackView, ...]
     of_bug: int
-    """Issues of the same bug."""
+    """The number of issues of its bug."""
     newer: str | None
-    """Id of the next issue of the same bug."""
+    """The id of the next issue of its bug."""
     older: str | None
 
 
 def issue_page(source: IssueStore, issue_id: str, tools: Tools) -> IssuePage | None:
-    """None where there is no such issue."""
+    """None: there is no such issue."""
     issue = source.issue(issue_id)
     if issue is None:
         return None
     session = session_of(source, issue)
     started_ns = started_of(source, issue)
     newer, older = _neighbours(source, issue)
-    tree = tree_of(issue)
+    kind, tree, draw = kind_of(issue), tree_of(issue), DRAWN.get(issue.kind.value)
     return IssuePage(
         issue=issue,
-        noun=issue_kind(issue.kind.value).noun,
-        drawn=said_of(issue, "page"),
+        noun=kind.noun,
+        drawn=None if draw is None else draw(issue),
         session=session,
         code=code_view(issue.culprit, started_ns, tools.read_source) if issue.culprit is not None else None,
         holder=holder_code(issue, source, tools),
         facts=Document((circumstances(issue, session),)),
-        own=Document(own_blocks(issue) if tree is None else ()),
+        own=Document(() if draw is not None or tree is not None else tuple(kind.parts(issue))),
         tree=tree,
         stacks=_stacks(issue),
         of_bug=source.totals(IssueQuery(fingerprint=issue.fingerprint)).issues,
@@ -81,7 +79,6 @@ def issue_page(source: IssueStore, issue_id: str, tools: Tools) -> IssuePage | N
 
 
 def _stacks(issue: Issue) -> tuple[StackView, ...]:
-    """Heaviest first."""
     return tuple(
         StackView(
             weight_ns=stack.weight_ns,

@@ -6,7 +6,7 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model import IssueKind, SlowMethod
 from loopcanary.model.search import IssueGroup, IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.ui.pages.traced.trees import IssueTree, pieces_tree
+from loopcanary.ui.pages.trees import IssueTree, pieces_tree
 
 ROWS = 50
 _LATEST = 50
@@ -14,18 +14,14 @@ _LATEST = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodRow:
-    """One bug."""
-
     rank: int
     group: IssueGroup
     share: float
-    """Of the time of all."""
+    """Its share of the time of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodsPage:
-    """What the template shows."""
-
     rows: tuple[MethodRow, ...]
     groups: int
     total_ns: int
@@ -33,12 +29,11 @@ class MethodsPage:
     page: int
     pages: int
     latest: int
-    """So many of the latest are put together in `tree`."""
+    """The number of latest slow methods in `tree`."""
     tree: IssueTree | None
 
 
 def methods_page(source: IssueStore, page: int = 1) -> MethodsPage:
-    """Bugs by total time, one page of them."""
     query = IssueQuery(kind=IssueKind.SLOW_METHOD)
     sums = source.totals(query)
     pages = max(-(-sums.groups // ROWS), 1)

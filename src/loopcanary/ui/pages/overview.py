@@ -9,11 +9,8 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.model import InputFigures, LoopHealth, SceneFrames, Session, Stall
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, of_type, time_in_cells
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.report.figures.gain_words import gain_words
-from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
-from loopcanary.report.figures.loops import Loops
-from loopcanary.report.figures.open_stalls import with_open_stalls
-from loopcanary.report.figures.own_share import own_share
+from loopcanary.report.figures.gains import Loops, gain_words, own_share
+from loopcanary.report.figures.loop_figures import LoopFigures, figures_of, with_open_stalls
 from loopcanary.report.figures.watched import Watched
 from loopcanary.ui.drawing import TimeScale, round_scale
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
@@ -29,7 +26,7 @@ _CELLS_MIN = 20
 _CELLS = 60
 _CAUSES = 6
 SPOT_AROUND = 2
-"""Lines before and after the one of the first bug."""
+"""Lines around that of the first bug."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +42,6 @@ class Spotlight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopRow:
-    """One loop of one session."""
-
     session: Session
     loop: LoopHealth
     figures: LoopFigures
@@ -54,34 +49,28 @@ class LoopRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SceneRow:
-    """Frames of one scene of one session."""
-
     session: Session
     scene: SceneFrames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRow:
-    """Requests that one thread of one session answered."""
-
     session: Session
     figures: InputFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseTime:
-    """One cause over time."""
-
     cause: str
     total_ns: int
     cells_ns: tuple[int, ...]
     shares: tuple[float, ...]
-    """Of the time watched in each cell, 0 to 1."""
+    """Shares of the watched time in each cell, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackedTime:
-    """Stalled time by cause over time, most first; what has little is put together as `other`."""
+    """Stalled time by cause over time, most first; the smaller causes are one, `other`."""
 
     scale: TimeScale
     causes: tuple[CauseTime, ...]
@@ -89,13 +78,13 @@ class StackedTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallFigures:
-    """What the overview and a report in one file say about all stalls, loops and scenes."""
+    """Figures of all stalls, loops and scenes, for the overview and a report in one file."""
 
     stalls: int
     groups: int
     total_ns: int
     watched: str
-    """How long; empty: not at all."""
+    """The watched time in words; empty: none."""
     last_wall_ns: int | None
     sessions: int
     killed: int
@@ -108,8 +97,6 @@ class StallFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewPage(StallFigures):
-    """What the template shows."""
-
     running: tuple[Session, ...]
     ongoing: tuple[Stall, ...]
     rows: tuple[GroupRow, ...]
@@ -118,7 +105,7 @@ class OverviewPage(StallFigures):
 
 
 def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_wall_ns: int) -> OverviewPage:
-    """Of all that is stored and runs. `ongoing`: ids of stalls that go on."""
+    """The overview of all that is stored and runs. `ongoing` are the ids of stalls that go on."""
     query = STALLS
     sums = source.totals(query)
     sessions = [with_open_stalls(source, session) for session in source.sessions(query, _SESSIONS)]
@@ -154,7 +141,6 @@ def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_
 
 
 def spotlight(source: IssueStore, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
-    """The first bug, with its most important facts."""
     group = row.group
     worst = next(iter(of_type(Stall, [source.issue(group.worst_id)])), None)
     marks = source.marks(STALLS, [group.fingerprint])
@@ -180,13 +166,12 @@ def scene_rows(sessions: Sequence[Session]) -> tuple[SceneRow, ...]:
 
 
 def request_rows(sessions: Sequence[Session]) -> tuple[RequestRow, ...]:
-    """Newest first."""
     rows = (RequestRow(session=one, figures=figures) for one in sessions for figures in requests_of(one))
     return tuple(islice(rows, _LOOPS))
 
 
 def loop_rows(sessions: Sequence[Session]) -> tuple[LoopRow, ...]:
-    """What runs first, then newest first."""
+    """Running loops first, then the newest."""
     rows = [
         LoopRow(session=session, loop=loop, figures=figures_of(loop))
         for session in sessions
@@ -199,8 +184,8 @@ def loop_rows(sessions: Sequence[Session]) -> tuple[LoopRow, ...]:
 def stacked_time(
     source: IssueStore, query: IssueQuery, end_wall_ns: int | None, begins: Sequence[int], watched: Watched
 ) -> StackedTime | None:
-    """What the query finds by cause, from the first of `begins` or of the time watched to the end of the last
-    stall; None without one."""
+    """Stalled time by cause, from the first of `begins` or of the watched time to the end of the last stall;
+    None without a stall."""
     if end_wall_ns is None:
         return None
     first = min([end_wall_ns, *begins, *(begin for begin, _ in watched.spans[:1])])

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from loopcanary.document.times import moment
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Stall, StallState
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, SessionMark, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.affected import Affected, affected
-from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.gains import gain_words
 from loopcanary.report.figures.trend import trend_words
 from loopcanary.report.model import Report, build
-from loopcanary.report.times import moment
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame, holding_flame
@@ -21,7 +21,6 @@ from loopcanary.ui.pages.groups import GroupRow, group_rows
 from loopcanary.ui.pages.overview import (
     SPOT_AROUND,
     Spotlight,
-    StackedTime,
     StallFigures,
     loop_rows,
     request_rows,
@@ -34,7 +33,7 @@ from loopcanary.ui.tools import Tools
 from loopcanary.words.text import printable
 
 _FLAME_STALLS = 50
-"""Of each bug, the latest, and its longest: so much is read of 100,000 stalls."""
+"""The latest stalls of each bug; its longest is read, too. There may be 100,000."""
 _FLAME_NODES = 1_000
 _LATEST = 5
 _PROGRAMS = 5
@@ -42,31 +41,31 @@ _PROGRAMS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BugPart:
-    """One bug, with the names that the page of one bug has."""
+    """A bug, with the field names of its own page."""
 
     row: GroupRow
     group: IssueGroup
     worst: Stall | None
     code: CodeView | None
     holder: CodeView | None
-    """The line of the thread that held what this one waited for."""
+    """The line of the thread that held the GIL or lock."""
     trend: str
     gains: tuple[str, ...]
     affected: Affected
     flame: Flame
     holding: Flame | None
-    """Of the threads that held what the stalled one waited for."""
+    """The flame of the threads that held the GIL or lock."""
     timeline: TimelineView | None
-    """Of its longest stall."""
+    """The timeline of its longest stall."""
     earlier: EarlierView | None
-    """What ran before that one."""
+    """The work before its longest stall."""
     latest: tuple[Stall, ...]
     remark: Remark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuePart:
-    """One bug of another kind than stalls."""
+    """A bug of another kind than stalls."""
 
     group: IssueGroup
     worst: Issue
@@ -74,28 +73,24 @@ class IssuePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """What the report has no room for."""
-
     bugs: int
     stalls: int
     total_ns: int
     sessions: int
     killed: int
-    """Of these sessions."""
+    """The number of killed ones among these sessions."""
     issues: int
-    """Groups of other kinds than stalls."""
+    """The number of bugs of other kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage(StallFigures):
-    """What the template shows."""
-
     generated_wall_ns: int
     programs: tuple[str, ...]
     chosen: tuple[str, ...]
-    """What was asked for, in words; empty: all that is stored."""
+    """The query in words; empty: all that is stored."""
     alarms: tuple[Stall, ...]
-    """The longest stalls that go on, or that a process was killed in."""
+    """The longest stalls that go on, or in which a process was killed."""
     bugs: tuple[BugPart, ...]
     issues: tuple[IssuePart, ...]
     session_rows: tuple[SessionRow, ...]
@@ -103,14 +98,13 @@ class ReportPage(StallFigures):
 
     @property
     def finds_nothing(self) -> bool:
-        """Neither a stall nor another issue was found."""
         return not self.stalls and not self.issues
 
 
 def report_page(
     source: IssueStore, query: IssueQuery, tools: Tools, *, limit: int, now_wall_ns: int
 ) -> ReportPage:
-    """Of what the query finds: at most `limit` bugs, sessions and other issues; 0: all."""
+    """The page of what the query finds: at most `limit` bugs, sessions and other issues; 0: all."""
     report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=tools.delays)
     remarks = source.remarks()
     rows = group_rows(source, query.stalls, report.groups, report.sums, remarks)
@@ -133,7 +127,13 @@ def report_page(
         ),
         top=_spotlight(source, tools, bugs[0]) if bugs else None,
         bugs=bugs,
-        chart=_chart(source, query, report),
+        chart=stacked_time(
+            source,
+            query.stalls,
+            report.sums.end_wall_ns,
+            [one.first_wall_ns for one in report.groups],
+            report.watched,
+        ),
         loops=loop_rows(report.sessions),
         requests=request_rows(report.sessions),
         scenes=scene_rows(report.sessions),
@@ -156,11 +156,6 @@ def _left_out(report: Report, marks: Sequence[SessionMark]) -> LeftOut:
         killed=sum(mark.killed for mark in marks[len(report.sessions) :]),
         issues=report.issue_places - len(report.issue_groups),
     )
-
-
-def _chart(source: IssueStore, query: IssueQuery, report: Report) -> StackedTime | None:
-    begins = [one.first_wall_ns for one in report.groups]
-    return stacked_time(source, query.stalls, report.sums.end_wall_ns, begins, report.watched)
 
 
 def _bug(source: IssueStore, query: IssueQuery, tools: Tools, report: Report, row: GroupRow) -> BugPart:
@@ -199,13 +194,13 @@ def _spotlight(source: IssueStore, tools: Tools, bug: BugPart) -> Spotlight:
 
 
 def query_words(query: IssueQuery) -> Iterator[str]:
-    """What a query leaves in, in words."""
+    """What a query asks for, in words."""
     if query.since_wall_ns is not None:
         yield f"since {moment(query.since_wall_ns)}"
     if query.until_wall_ns is not None:
         yield f"until {moment(query.until_wall_ns)}"
     if query.causes:
-        yield f"cause {_any_of([cause.value for cause in query.causes])}"
+        yield f"cause {' or '.join(sorted(cause.value for cause in query.causes))}"
     for word in query.words:
         yield f"text {printable(word, 60)}"
     if query.program is not None:
@@ -214,7 +209,3 @@ def query_words(query: IssueQuery) -> Iterator[str]:
         yield f"session {printable(query.session, 60)}"
     if query.fingerprint is not None:
         yield f"bug {printable(query.fingerprint, 60)}"
-
-
-def _any_of(names: Sequence[str]) -> str:
-    return " or ".join(sorted(names))

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model import LoopHealth, Session, Stall, TracerStatus
-from loopcanary.model.figures.tracers import TracerState, TracerStep
+from loopcanary.model import LoopHealth, Session, Stall
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
-from loopcanary.report.figures.open_stalls import with_open_stalls
+from loopcanary.report.figures.loop_figures import LoopFigures, figures_of, with_open_stalls
 from loopcanary.report.figures.watched import Watched
+from loopcanary.ui.drawing import POINTS_MAX, Spread, spread
 from loopcanary.ui.pages.groups import GroupRow, group_rows, programs_of
 from loopcanary.ui.pages.overview import RequestRow, StackedTime, request_rows, stacked_time
-from loopcanary.ui.pages.spread import POINTS_MAX, Spread, spread
+from loopcanary.ui.sources import session_named
 from loopcanary.ui.tools import Tools
 from loopcanary.words.guards import guard_words
-from loopcanary.words.lives import tracer_words
 
 LIMIT = 200
 _LATEST = 50
@@ -27,31 +25,27 @@ _WAITS_MS = (0, 1, 10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
-    """One process in the list."""
-
     session: Session
     length_ns: int
     stalls: int
     stalled_ns: int
     utilization: float | None
-    """Of its busiest loop."""
+    """That of its busiest loop."""
     p99_ns: int | None
-    """The worst of its loops."""
+    """That of its worst loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionsPage:
-    """What the template shows, newest first."""
-
     program: str | None
-    """Only its runs; None: those of all."""
+    """None: the runs of all programs."""
     programs: tuple[str, ...]
     rows: tuple[SessionRow, ...]
     more: int
 
 
 def sessions_page(source: IssueStore, program: str | None, now_wall_ns: int) -> SessionsPage:
-    """The processes of one program or, for None, of all; at most LIMIT of them."""
+    """The processes of a program or, for None, of all; at most LIMIT of them."""
     query = IssueQuery(program=program)
     marks = source.session_marks(query)
     sessions = source.sessions(query, LIMIT)
@@ -64,7 +58,6 @@ def sessions_page(source: IssueStore, program: str | None, now_wall_ns: int) -> 
 
 
 def session_row(session: Session, now_wall_ns: int) -> SessionRow:
-    """One process in short."""
     loops = [loop for loop in session.loops if loop.turns]
     end = now_wall_ns if session.ended_wall_ns is None else session.ended_wall_ns
     return SessionRow(
@@ -79,7 +72,7 @@ def session_row(session: Session, now_wall_ns: int) -> SessionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRow:
-    """Events that wait for a time between two round ones."""
+    """The share of events with a wait between two round times."""
 
     words: str
     share: float
@@ -87,7 +80,7 @@ class WaitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """How long events wait for one loop, shortest first."""
+    """The waits for one loop, the shortest first."""
 
     thread: str
     rows: tuple[WaitRow, ...]
@@ -95,39 +88,24 @@ class Waits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPage:
-    """One process."""
-
     row: SessionRow
     bugs: int
     rows: tuple[GroupRow, ...]
-    """Those that took most of its time."""
+    """The bugs that took most of its time."""
     chart: StackedTime | None
-    """Over the whole run; None without a stall."""
+    """Stalled time over the run; None: it has no stall."""
     spread: Spread | None
     loops: tuple[tuple[LoopHealth, LoopFigures], ...]
     waits: tuple[Waits, ...]
     requests: tuple[RequestRow, ...]
     guards: tuple[str, ...]
-    """What loopcanary did not report or had to switch off, in words."""
+    """Words about what loopcanary did not report or had to switch off."""
     latest: tuple[Stall, ...]
-    tracers: tuple[TracerRow, ...]
-    """Of a process that runs here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracerRow:
-    """One tracer of a running process."""
-
-    name: str
-    words: str
-    step: TracerStep | None
-    """What it can be told; None: nothing."""
 
 
 def session_page(source: IssueStore, session_id: str, tools: Tools, now_wall_ns: int) -> SessionPage | None:
-    """None where there is no such session."""
-    found = source.sessions(IssueQuery(session=session_id), 2)
-    session = next((one for one in found if one.id == session_id), None)
+    """None: there is no such session."""
+    session = session_named(source, session_id)
     if session is None:
         return None
     session = with_open_stalls(source, session)
@@ -158,24 +136,11 @@ def session_page(source: IssueStore, session_id: str, tools: Tools, now_wall_ns:
         requests=request_rows([session]),
         guards=tuple(guard_words(session)),
         latest=tuple(latest[:_LATEST]),
-        tracers=tuple(map(_tracer, tools.tracers(session) or ())),
     )
 
 
-_CAN_BE = {
-    TracerState.INITED: TracerStep.START,
-    TracerState.STARTED: TracerStep.STOP,
-    TracerState.STOPPED: TracerStep.START,
-}
-
-
-def _tracer(tracer: TracerStatus) -> TracerRow:
-    step = None if tracer.failed is not None else _CAN_BE.get(tracer.state)
-    return TracerRow(name=tracer.name, words=tracer_words(tracer), step=step)
-
-
 def _waits(longer: Sequence[float]) -> Iterator[WaitRow]:
-    """From the shares that wait longer than each of _WAITS_MS; without the lengths that none waits beyond."""
+    """Rows from the shares that wait longer than each of _WAITS_MS, up to the longest wait."""
     if not longer:
         return
     last = next((index for index, share in enumerate(longer) if share <= 0), len(longer))

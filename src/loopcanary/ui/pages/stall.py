@@ -1,14 +1,15 @@
-"""What the page of a stall draws: its course, what ran before it, flames, other threads."""
+"""The drawings of a stall's page: its course, earlier work, flames, other threads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
+from loopcanary.document.stacks import Fold, folded
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, StackFrame, Stall, ThreadView
 from loopcanary.model.loop_frames import work_of
-from loopcanary.report.folding import Fold, folded
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import DEPTH_MAX, Flame, flame, holding_flame, leaf_of, node_of
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
@@ -24,17 +25,17 @@ class ThreadRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallSections:
-    """What the template shows of a stall, and of no other kind."""
+    """The drawings of a stall's page."""
 
     stall: Stall
     timeline: TimelineView | None
     course: dict[str, Any] | None
-    """What the cursor over the timeline needs; None where there is no timeline."""
+    """The data of the cursor over the timeline."""
     earlier: EarlierView | None
     threads: tuple[ThreadRow, ...]
     flame: Flame
     holding: Flame | None
-    """Of the threads that held what the stalled one waited for."""
+    """The flame of the threads that held the GIL or lock."""
 
 
 def sections(stall: Stall) -> StallSections:
@@ -49,8 +50,12 @@ def sections(stall: Stall) -> StallSections:
     )
 
 
+DRAWN: Mapping[str, Callable[[Any], StallSections]] = {"stall": sections}
+"""By the name of a kind, what its page draws in place of the parts that reports have."""
+
+
 def ranked_stacks(issue: Issue) -> list[int]:
-    """Indices of its stacks, the heaviest first: the order in which its page has them."""
+    """Indices of its stacks, the heaviest first, as its page shows them."""
     return sorted(range(len(issue.stacks)), key=lambda index: -issue.stacks[index].weight_ns)
 
 

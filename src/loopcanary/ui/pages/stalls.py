@@ -15,22 +15,19 @@ ROWS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPart:
-    """What was asked for: times are ns since 1970, None has no bound."""
+    """A part of a chart; times are ns since 1970, None is no bound."""
 
     query: IssueQuery
-    """Of which bug, run and kind."""
+    """The query for bug, run and kind."""
     from_ns: int | None = None
     to_ns: int | None = None
-    """The first moment that is not in it any more."""
+    """The end, which is not in the part."""
     reaching: bool = False
-    """Also those that began before and were going on then."""
+    """Whether issues count that began before and were going on."""
     least_ns: int = 0
-    """No shorter ones."""
     below_ns: int | None = None
-    """Only shorter ones."""
 
     def has(self, began_wall_ns: int, duration_ns: int) -> bool:
-        """An issue like this is in it."""
         last = began_wall_ns + duration_ns if self.reaching else began_wall_ns
         return (
             (self.to_ns is None or began_wall_ns < self.to_ns)
@@ -42,17 +39,15 @@ class ChartPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallsPage:
-    """What the template shows, newest first."""
-
     part: ChartPart
     issues: int
     total_ns: int
-    """Their length, of what was before and after the asked time too."""
+    """The sum of their lengths, including time outside of the part."""
     rows: tuple[Issue, ...]
 
 
 def stalls_page(source: IssueStore, part: ChartPart) -> StallsPage:
-    """All that are in it are counted; at most ROWS are shown."""
+    """Counts all issues of the part, and shows at most ROWS."""
     query = replace(part.query, until_wall_ns=part.to_ns)
     times = [(began, length) for _, _, began, length in source.times(query) if part.has(began, length)]
     return StallsPage(

@@ -15,52 +15,48 @@ _PROGRAMS = 8
 _BARS = 40
 _WIDTH, _HEIGHT = 400.0, 60.0
 _TICKS = 2
-"""Of the round moments of a timeline, each so many is one of an axis that is 90 px high."""
+"""A timeline has so many times the ticks of an axis that is 90 px high."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartBar:
-    """One start in the course of a program's."""
-
     start: Startup
     x: float
     width: float
     y: float
     height: float
     limit_y: float | None
-    """Where its limit is; None: above the chart."""
+    """The place of its limit; None: above the chart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """Starts of one program, oldest first."""
+    """The starts of one program, oldest first."""
 
     program: str
     bars: tuple[StartBar, ...]
     ticks: tuple[tuple[float, int], ...]
-    """Round lengths in ns, each after its height."""
+    """Heights, and round lengths in ns."""
     most_ns: int
     slow: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartupPage:
-    """What the template shows."""
-
     total: int
-    """All starts that are stored."""
+    """The number of stored starts."""
     rows: tuple[Startup, ...]
     courses: tuple[Course, ...]
-    """Of the starts in `rows`."""
+    """The courses of the starts in `rows`."""
     is_first: bool
     earlier: int | None
-    """Where the next page begins; None: there is none."""
+    """The begin of the next page, if there is one."""
 
 
 def startup_page(source: IssueStore, until_wall_ns: int | None = None) -> StartupPage:
-    """Starts, latest first; `until_wall_ns`: those before."""
+    """Starts, latest first; those before `until_wall_ns`, if it is given."""
     query = IssueQuery(kind=IssueKind.STARTUP, until_wall_ns=until_wall_ns)
-    found = _starts(source, query, ROWS + 1)
+    found = of_type(Startup, source.issues(query, ROWS + 1))
     rows = tuple(found[:ROWS])
     return StartupPage(
         total=source.totals(IssueQuery(kind=IssueKind.STARTUP)).issues,
@@ -72,7 +68,7 @@ def startup_page(source: IssueStore, until_wall_ns: int | None = None) -> Startu
 
 
 def courses(starts: Sequence[Startup]) -> tuple[Course, ...]:
-    """By program, the one that started last first. `starts`: latest first."""
+    """The courses of starts, which come latest first; the program that started last is the first."""
     by_program: dict[str, list[Startup]] = {}
     for start in starts:
         by_program.setdefault(start.program, []).append(start)
@@ -107,7 +103,3 @@ def _course(program: str, starts: Sequence[Startup]) -> Course:
         most_ns=longest_ns,
         slow=sum(start.is_slow for start in starts),
     )
-
-
-def _starts(source: IssueStore, query: IssueQuery, limit: int) -> list[Startup]:
-    return of_type(Startup, source.issues(query, limit))

@@ -25,27 +25,23 @@ class Block:
     x: float
     width: float
     key: str
-    """What it is, for its colour and pattern."""
+    """Names its colour and pattern."""
     words: str
-    """For the tip."""
+    """The text of the tip."""
     label: str = ""
-    """Written into it where it is wide enough."""
+    """Written into a block that is wide enough."""
     height: float = 1.0
-    """Share of the lane's height, from below."""
+    """The share of the lane's height, from below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineLane:
-    """A row of blocks."""
-
     name: str
     blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRow:
-    """A span in words."""
-
     offset_ns: int
     length_ns: int
     samples: int
@@ -56,22 +52,19 @@ class SpanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineView:
-    """What the template draws."""
-
     begin_ns: int
-    """Of the drawn time, from the stall's begin: less than 0 where what came before is known."""
+    """The begin of the drawn time, from the stall's begin: below 0 if earlier time is known."""
     length_ns: int
     ticks: tuple[tuple[float, str], ...]
-    """Position in per cent, and when, from the stall's begin."""
+    """Positions in per cent, and times from the stall's begin."""
     lanes: tuple[TimelineLane, ...]
     threshold_x: float | None
     stall_x: float
-    """Where the stall begins."""
     threads_x: float | None
     unseen: tuple[Block, ...]
-    """Before the first look, and after the last."""
+    """The times before the first look and after the last one."""
     keys: tuple[tuple[str, str], ...]
-    """What occurs in the first lane, and its words."""
+    """The keys of the first lane, and their words."""
     rows: tuple[SpanRow, ...]
     left_out: int
     thinned: bool
@@ -79,7 +72,7 @@ class TimelineView:
 
 
 def timeline_view(stall: Stall) -> TimelineView | None:
-    """None where the samples' order was not kept."""
+    """None: the order of its samples was not kept."""
     timeline = stall.timeline
     if timeline is None or not timeline.spans or stall.duration_ns <= 0:
         return None
@@ -183,7 +176,7 @@ def _line_block(block: _MakeBlock, begin: int, end: int, where: str, number: int
 
 
 def _joined(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Neighbours that say the same become one."""
+    """Joins neighbours with the same words."""
     joined: list[Block] = []
     for one in blocks:
         last = joined[-1] if joined else None

@@ -1,4 +1,5 @@
-"""Remedies by call and by module, in asyncio's words: one line a row.
+"""Remedies by call and by module, of what Python itself brings, in asyncio's words: one line a row. The rows of
+packages are in words.libraries.
 
 The first row that fits is taken, so the narrower one comes first. A new row needs a story in
 tests/diagnosis/test_remedies.py.
@@ -16,36 +17,50 @@ from loopcanary.words.remedies.remedy import (
     NAMES,
     SLEEP,
     WAITING,
+    Needs,
     Remedy,
     Way,
     call,
     only,
 )
 
+
+def _proved(id_: str, causes: frozenset[Cause], through: str, calls: str, text: str) -> Remedy:
+    return Remedy(id_, text, causes=causes, calls=tuple(calls.split()), needs=Needs(tuple(through.split())))
+
+
+_SOCKET_CALLS = (
+    "sock_recv",
+    "sock_recv_into",
+    "sock_recvfrom",
+    "sock_sendall",
+    "sock_accept",
+    "sock_connect",
+)
+_SOCKETS = " ".join(
+    f"asyncio.selector_events:BaseSelectorEventLoop.{begin}{name}"
+    for name in _SOCKET_CALLS
+    for begin in ("", "_")
+)
+_PROCESS_POOL = "Use `await loop.run_in_executor(process_pool, ...)` in place of waiting for the process."
+
 # fmt: off
 CALLS: tuple[Remedy, ...] = (
+    # By proof: id, causes, places below the culprit, calls, text.
+    _proved("tls-context", LOADING, "ssl:create_default_context httpx._config:create_ssl_context aiohttp.connector:_make_ssl_context", "", "Make the client, or its TLS context, once, before the loop serves, and use it again (httpx: `verify=context`): each new context reads and parses all certificates."),
+    _proved("re-compile", COMPUTING, "re._compiler re._parser sre_compile sre_parse", "re.compile re.match re.search re.fullmatch re.sub re.findall re.finditer re.split", "Compile patterns once, when the program starts, and keep them: here they are compiled, which takes the time."),
+    _proved("blocking-socket", WAITING, _SOCKETS, "", "Call `setblocking(False)` on the socket before the loop gets it: a call of the loop itself waits in it."),
+    _proved("tk-text", COMPUTING, "tkinter:Text.see tkinter:Text.insert tkinter:Text.index tkinter:Text.yview", "", "Break long lines before they are shown, and insert much text in parts (`widget.after`): a Text widget lays out each line as a whole, slowly if it has thousands of characters."),
+    Remedy("mp-pool", _PROCESS_POOL, Way.HANDOVER, needs=Needs(("multiprocessing.pool:Pool.join",))),
+    _proved("mp-join", ANY, "multiprocessing.process:BaseProcess.join", "", "Read what the process puts into queues and pipes before `join`: it cannot end before that. The loop can watch its end, too: `process.sentinel` is a descriptor (on Windows a handle) that is ready then."),
     # id, way, causes, calls, modules, text
     # Databases and caches.
-    call("sqlalchemy", Way.THREAD, WAITING | DISK, "session.commit session.query session.scalars", "sqlalchemy sqlmodel flask_sqlalchemy", "Use `create_async_engine` and `AsyncSession` of sqlalchemy.ext.asyncio."),
-    call("django.db", Way.THREAD, WAITING | DISK, "", "django.db", "Use the ORM's async methods (`aget`, `acreate`), or `sync_to_async`."),
-    call("orms", Way.THREAD, WAITING | DISK, "", "peewee pony mongoengine", "Run the query with `await asyncio.to_thread(...)`, or use an ORM made for asyncio (SQLAlchemy, Tortoise, Beanie)."),
-    call("orm-objects", None, COMPUTING, "", "sqlalchemy sqlmodel flask_sqlalchemy django.db peewee pony mongoengine", "Select columns in place of objects, fewer rows, or pages (`yield_per`, `iterator`): making the objects takes the time, on an async session too."),
-    call("redis", Way.CLIENT, WAITING, "redis.get redis.set r.get r.set", "redis", "Use `redis.asyncio.Redis`: it has the same methods, awaited."),
-    call("pymemcache", Way.CLIENT, WAITING, "", "pymemcache memcache bmemcached", "Use aiomcache, or run the call with `await asyncio.to_thread(...)`."),
-    call("pymysql", Way.CLIENT, ANY, "pymysql.connect MySQLdb.connect mysql.connector.connect", "pymysql MySQLdb mysql", "Use asyncmy or aiomysql, or run the query with `await asyncio.to_thread(...)`."),
-    call("psycopg2", Way.CLIENT, ANY, "psycopg2.connect", "psycopg2", "Use `psycopg.AsyncConnection` or asyncpg, or `await asyncio.to_thread(...)`."),
-    call("psycopg", Way.CLIENT, ANY, "psycopg.connect psycopg.Connection.connect", "psycopg psycopg_pool", "Use `psycopg.AsyncConnection` and `AsyncConnectionPool`: the same methods, awaited."),
-    call("drivers", Way.CLIENT, ANY, "pyodbc.connect pymssql.connect oracledb.connect cx_Oracle.connect", "pg8000 pymssql pyodbc oracledb cx_Oracle snowflake clickhouse_driver", "Use the driver's async side (`oracledb.connect_async`, aioodbc), or `await asyncio.to_thread(...)`."),
-    call("pymongo", Way.CLIENT, WAITING, "collection.find_one collection.insert_one collection.update_one", "pymongo gridfs", "Use `pymongo.AsyncMongoClient`: it has the same methods, awaited."),
-    call("clusters", Way.CLIENT, WAITING, "", "cassandra neo4j influxdb influxdb_client", "Use the driver's async session, or run the query with `await asyncio.to_thread(...)`."),
     call("sqlite-writers", Way.THREAD, only(Cause.SLEEP, Cause.LOCK), "*.execute *.executemany *.executescript *.commit *.fetchall", "sqlite3 sqlite_utils", "Keep the other writer's transaction short, begin writing by `BEGIN IMMEDIATE`, and wait for it with `await asyncio.to_thread(...)`."),
-    call("sqlite3", Way.THREAD, only(Cause.NATIVE_CPU, Cause.DISK_IO), "sqlite3.connect *.execute *.executemany *.executescript *.commit *.fetchall", "sqlite3 sqlite_utils", "Use aiosqlite, or run the query with `await asyncio.to_thread(...)`."),
+    call("sqlite3", Way.THREAD, only(Cause.NATIVE_CPU, Cause.DISK_IO), "sqlite3.connect *.execute *.executemany *.executescript *.commit *.fetchall", "sqlite3 sqlite_utils", "Use aiosqlite, or run the query with `await asyncio.to_thread(...)`, on a connection that was made there, or with `check_same_thread=False`."),
     call("cursors", Way.CLIENT, WAITING, "*.execute *.executemany *.fetchall *.fetchone *.fetchmany *.commit", "", "Use the database's asyncio driver (asyncpg, psycopg's AsyncConnection, asyncmy), or `await asyncio.to_thread(...)`."),
-    call("duckdb.sql", Way.THREAD, ANY, "duckdb.sql duckdb.query duckdb.connect con.sql", "", "Run the query with `await asyncio.to_thread(...)` on a cursor of its own: DuckDB releases the GIL."),
     call("key-values", Way.THREAD, ANY, "shelve.open dbm.open", "dbm shelve lmdb plyvel diskcache", "Run the access with `await asyncio.to_thread(...)`: it reads and writes files."),
     # Waiting: time, threads, children, terminals and logs.
     call("time.sleep", Way.TIMER, SLEEP, "time.sleep", "", "Replace `{call}` with `await asyncio.sleep(...)`: it lets the loop run meanwhile."),
-    call("tenacity", Way.TIMER, SLEEP, "", "tenacity backoff retrying retry", "Retry an `async def`: tenacity and backoff then wait with `asyncio.sleep`."),
     call("concurrent.futures.wait", Way.HANDOVER, LOCKS, "concurrent.futures.wait futures.wait futures.as_completed as_completed", "", "Wrap each future by `asyncio.wrap_future` and await `asyncio.wait` or `asyncio.gather` of them."),
     call("executor.shutdown", Way.HANDOVER, LOCKS, "executor.shutdown pool.shutdown", "concurrent.futures.thread concurrent.futures.process", "Shut the executor down by `await loop.run_in_executor(None, executor.shutdown)`, or after the loop."),
     call("executor.map", Way.HANDOVER, LOCKS, "executor.map", "", "Submit with `loop.run_in_executor` and await `asyncio.gather` of the futures."),
@@ -54,78 +69,30 @@ CALLS: tuple[Remedy, ...] = (
     call("queue", Way.HANDOVER, LOCKS, "queue.get queue.put queue.join q.get q.put", "queue", "Use `asyncio.Queue` inside the loop; from a thread, `loop.call_soon_threadsafe`."),
     call("mp-queues", Way.HANDOVER, ANY, "", "multiprocessing.queues multiprocessing.connection", "Wait for the other process on a thread: `await asyncio.to_thread(queue.get)`, or `asyncio.to_thread(queue.put, item)`."),
     call("mp-locks", Way.HANDOVER, LOCKS, "", "multiprocessing.synchronize", "Wait for the other process on a thread, with `await asyncio.to_thread(...)` of a function that takes the lock and releases it."),
-    call("multiprocessing", Way.HANDOVER, ANY, "process.join proc.join pool.join pool.map pool.starmap pool.apply", "multiprocessing", "Use `await loop.run_in_executor(process_pool, ...)` in place of waiting for the process."),
+    call("multiprocessing", Way.HANDOVER, ANY, "pool.join pool.map pool.starmap pool.apply", "multiprocessing", _PROCESS_POOL),
     call("thread.join", Way.HANDOVER, LOCKS, "thread.join Thread.join worker.join t.join", "", "Wait with `await asyncio.to_thread(thread.join)`, or start the work by `asyncio.to_thread`."),
-    call("filelock", Way.THREAD, only(Cause.SLEEP, Cause.LOCK, Cause.UNKNOWN), "fcntl.flock fcntl.lockf portalocker.lock", "filelock portalocker fasteners", "Wait for the file's lock with `await asyncio.to_thread(...)`, or try it without blocking."),
+    call("flock", Way.THREAD, only(Cause.SLEEP, Cause.LOCK, Cause.UNKNOWN), "fcntl.flock fcntl.lockf", "", "Take the file's lock with `await asyncio.to_thread(...)`, or try it with `LOCK_NB`, which does not wait."),
     call("signals", Way.THREAD, WAITING, "signal.sigtimedwait signal.sigwait signal.sigwaitinfo signal.pause", "", "Take signals by `loop.add_signal_handler(...)`: waiting for one blocks the loop."),
     call("event.wait", Way.HANDOVER, LOCKS, "event.wait ready.wait done.wait *.wait_for", "", "Use `asyncio.Event`, set from threads by `loop.call_soon_threadsafe(event.set)`."),
     call("semaphore.acquire", Way.HANDOVER, LOCKS, "semaphore.acquire sem.acquire", "", "Use `asyncio.Semaphore` inside the loop."),
     call("threading", Way.HANDOVER, LOCKS, "lock.acquire mutex.acquire condition.wait cond.wait barrier.wait *.acquire", "threading", "Use asyncio's Lock, Event or Condition inside the loop, and hold thread locks only briefly."),
-    call("asgiref", Way.HANDOVER, ANY, "asgiref.sync.async_to_sync", "asgiref", "Await the coroutine itself: `async_to_sync` blocks the thread that calls it."),
-    call("subprocess.run", Way.CHILD, ANY, "subprocess.run subprocess.call subprocess.check_call subprocess.check_output", "", "Use `await asyncio.create_subprocess_exec(...)` and `await process.communicate()`."),
+    call("subprocess.run", Way.CHILD, ANY, "subprocess.run subprocess.call subprocess.check_call subprocess.check_output", "", "Use `await asyncio.create_subprocess_exec(...)`, or `create_subprocess_shell`, and `await process.communicate()`."),
     call("subprocess.getoutput", Way.CHILD, ANY, "subprocess.getoutput subprocess.getstatusoutput os.system os.popen", "", "Use `await asyncio.create_subprocess_shell(...)` in place of `{call}`."),
     call("os.fork", Way.CHILD, ANY, "os.fork os.forkpty pty.fork", "", "Fork before the program grows (a fork server), or start children with `posix_spawn`: a fork copies the page tables of all memory."),
     call("subprocess", Way.CHILD, ANY, "os.waitpid os.wait os.waitid process.wait proc.wait *.communicate", "subprocess", "Start the child with `asyncio.create_subprocess_exec` and await `process.wait()`."),
     call("qprocess", Way.CHILD, only(Cause.SUBPROCESS, Cause.UNKNOWN), "*.waitForStarted *.waitForFinished", "", "Use `await asyncio.create_subprocess_exec(...)` and `await process.wait()`."),
-    call("commands", Way.CHILD, only(Cause.LOCK, Cause.NETWORK_IO, Cause.SUBPROCESS, Cause.UNKNOWN), "", "sh plumbum invoke fabric pexpect git", "Run the command with `await asyncio.create_subprocess_exec(...)`, or the call with `await asyncio.to_thread(...)`."),
     call("input", Way.INPUT, ANY, "input getpass.getpass sys.stdin.readline sys.stdin.read click.prompt typer.prompt", "", "Read the terminal with `await asyncio.to_thread(...)`, or prompt_toolkit's `prompt_async`."),
-    call("print", Way.THREAD, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS, Cause.UNKNOWN), "print sys.stdout.write sys.stderr.write stdout.flush rich.print console.print", "", "The output is read slowly: print less, or through a queue that another thread writes out."),
-    call("logging.handlers", Way.THREAD, only(Cause.DISK_IO, Cause.NETWORK_IO, Cause.DNS, Cause.SUBPROCESS, Cause.UNKNOWN), "", "logging.handlers", "Put `logging.handlers.QueueHandler` before this handler: a `QueueListener` thread then does its I/O."),
-    call("logging", Way.THREAD, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS), "", "logging loguru", "Log through `logging.handlers.QueueHandler` and a `QueueListener` thread (loguru: `enqueue=True`)."),
-    call("sentry_sdk", Way.THREAD, only(Cause.LOCK, Cause.NETWORK_IO, Cause.UNKNOWN), "", "sentry_sdk", "Call `await asyncio.to_thread(sentry_sdk.flush)`, or flush at the end."),
-    # Packages that compute: numbers, images, models, templates, secrets.
-    call("passwords", Way.THREAD, COMPUTING | only(Cause.LOCK), "bcrypt.hashpw bcrypt.checkpw bcrypt.kdf", "bcrypt argon2 passlib scrypt", "Hash passwords with `await asyncio.to_thread(...)`: it is slow on purpose, and releases the GIL."),
-    call("keys", Way.THREAD, COMPUTING, "rsa.generate_private_key RSA.generate jwt.decode jwt.encode fernet.encrypt", "cryptography Crypto nacl jwt jose rsa", "Run key generation and bulk encryption with `await asyncio.to_thread(...)`; keep keys loaded."),
-    call("tables", Way.PROCESS, LOADING, "pd.read_csv pd.read_excel pd.read_parquet pd.read_sql df.to_csv df.to_excel", "pandas.io openpyxl xlsxwriter xlrd", "Read and write tables in a process pool; pandas holds the GIL most of the time (pyarrow and polars release it)."),
-    call("pandas", Way.PROCESS, COMPUTING, "pd.concat pd.merge df.groupby df.apply df.merge pd.DataFrame df.iterrows", "pandas", "Run the work on tables in a process pool: pandas holds the GIL for much of that time."),
-    call("polars", Way.THREAD, LOADING, "pl.read_csv pl.read_parquet pq.read_table", "polars pyarrow", "Run it with `await asyncio.to_thread(...)`, which these packages leave the GIL for; polars has `collect_async`."),
-    call("numpy", Way.THREAD, LOADING, "np.dot np.linalg.svd np.linalg.inv np.sort np.load np.einsum np.fft.fft", "numpy scipy numba", "Run it with `await asyncio.to_thread(...)`: numpy's kernels mostly release the GIL; arrays of objects do not, and need a process pool."),
-    call("images", Way.THREAD, LOADING, "Image.open image.resize image.save img.save img.resize cv2.imread cv2.resize", "PIL cv2 skimage imageio wand pyvips", "Work on images with `await asyncio.to_thread(...)`: Pillow and OpenCV release the GIL."),
-    call("learning", Way.PROCESS, COMPUTING, "model.predict model.fit clf.predict estimator.fit pipeline.predict", "sklearn xgboost lightgbm catboost statsmodels", "Train and predict in a process pool that loads the model once, or in a thread where it releases the GIL."),
-    call("models", Way.THREAD, LOADING | only(Cause.LOCK), "torch.load session.run torch.save model.generate model.encode pipe", "torch tensorflow keras jax onnxruntime transformers sentence_transformers", "Run the model with `await asyncio.to_thread(...)`, one call at a time, or in a serving process; `.item()` and `.cpu()` wait for the GPU."),
-    call("language", Way.PROCESS, COMPUTING, "nlp encoding.encode enc.encode nltk.word_tokenize", "spacy nltk gensim tiktoken tokenizers", "Run language processing in a process pool that loads the model once."),
-    call("yaml", Way.PROCESS, COMPUTING, "yaml.safe_load yaml.load yaml.dump yaml.safe_dump", "yaml ruamel", "Use `yaml.CSafeLoader`, which is ten times faster, or JSON; load configuration once, at the start."),
-    call("toml", Way.PROCESS, COMPUTING, "toml.loads toml.load tomlkit.parse", "toml tomlkit", "Load configuration once, at the start; the standard `tomllib` is faster."),
-    call("jinja2", Way.PIECES, COMPUTING, "template.render env.get_template render_template templates.TemplateResponse", "jinja2 mako django.template chameleon", "Page long lists, send the text in parts (jinja2's `template.generate`), keep compiled templates, or render in a process pool."),
-    call("lxml", Way.THREAD, LOADING, "etree.parse etree.fromstring etree.tostring html.fromstring *.xpath", "lxml", "Parse with `await asyncio.to_thread(...)`: lxml releases the GIL while it parses and serialises."),
-    call("markup", Way.PROCESS, COMPUTING, "BeautifulSoup soup.find_all", "bs4 html5lib bleach", "Parse markup in a process pool, or with a faster parser (lxml, selectolax)."),
-    call("text-to-html", Way.PROCESS, COMPUTING, "markdown.markdown", "markdown mistune docutils pygments", "Render a text once and keep the result, or render in a process pool."),
-    call("validation", Way.PROCESS, COMPUTING, "*.model_validate *.parse_obj *.model_dump schema.load schema.dump jsonschema.validate", "pydantic marshmallow attr cattrs jsonschema rest_framework", "Validate less at once: page the data, or do it in a process pool; it holds the GIL."),
-    call("plots", Way.PROCESS, LOADING, "plt.savefig fig.savefig plt.plot fig.to_image", "matplotlib plotly bokeh seaborn altair", "Draw plots in a process pool: matplotlib holds the GIL, and pyplot is not thread-safe."),
-    call("documents", Way.PROCESS, LOADING, "canvas.save doc.build pdf.output PdfReader", "reportlab fpdf weasyprint pypdf PyPDF2 pdfminer docx fitz", "Make and read documents in a process pool."),
-    call("graphs", Way.PROCESS, COMPUTING, "", "networkx sympy shapely geopandas ortools pulp", "Run it in a process pool: it computes in Python, or in C with the GIL held."),
-    call("messages", Way.PROCESS, COMPUTING, "*.ParseFromString *.SerializeToString fastavro.reader", "google.protobuf avro fastavro thrift", "Use the package's C back end (protobuf's upb, fastavro), and send smaller messages."),
-    call("dates", Way.PIECES, COMPUTING, "dateutil.parser.parse parser.parse dateparser.parse", "babel dateutil dateparser pytz arrow pendulum", "Parse dates by a fixed format (`datetime.fromisoformat`): guessing parsers are a hundred times slower."),
-    # Peers: HTTP, mail, clouds, brokers, shells, sockets, names.
-    call("requests", Way.CLIENT, ANY, "requests.get requests.post requests.put requests.delete requests.request", "requests requests_toolbelt requests_cache", "Use `httpx.AsyncClient` (its API is that of requests), or `await asyncio.to_thread(...)`."),
+    call("print", None, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS, Cause.UNKNOWN), "print sys.stdout.write sys.stderr.write stdout.flush rich.print console.print", "", "The output is read slowly: print less, or through a queue that another thread writes out."),
+    call("logging.handlers", None, only(Cause.DISK_IO, Cause.NETWORK_IO, Cause.DNS, Cause.SUBPROCESS, Cause.UNKNOWN), "", "logging.handlers", "Put `logging.handlers.QueueHandler` before this handler: a `QueueListener` thread then does its I/O."),
+    call("logging", None, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS), "", "logging", "Log through `logging.handlers.QueueHandler` and a `QueueListener` thread."),
+    # Peers: HTTP, mail, sockets, names.
     call("urllib.request", Way.CLIENT, ANY, "urllib.request.urlopen request.urlopen urlopen urlretrieve", "urllib.request", "Use `httpx.AsyncClient` or aiohttp, or `await asyncio.to_thread(urlopen, ...)`."),
-    call("openai", Way.CLIENT, WAITING, "", "openai anthropic mistralai cohere", "Use the package's async client (`AsyncOpenAI`, `AsyncAnthropic`): the same methods, awaited."),
-    call("boto3", Way.CLIENT, WAITING, "s3.upload_file s3.download_file client.put_object", "boto3 botocore s3transfer", "Use aioboto3, or run the call with `await asyncio.to_thread(...)`."),
-    call("boto3-clients", None, COMPUTING, "boto3.client boto3.resource boto3.session.Session", "boto3.session botocore.session botocore.loaders", "Make clients once, at the start, and keep them: each reads the description of its service anew."),
-    call("google.cloud", Way.CLIENT, WAITING, "", "google.cloud google.api_core googleapiclient", "Use the service's `AsyncClient` where there is one, or `await asyncio.to_thread(...)`."),
-    call("azure", Way.CLIENT, WAITING, "", "azure", "Use the client of the package's `aio` namespace, such as `azure.storage.blob.aio`."),
-    call("elasticsearch", Way.CLIENT, WAITING, "", "elasticsearch elastic_transport opensearchpy", "Use `AsyncElasticsearch` (or `AsyncOpenSearch`): the same methods, awaited."),
-    call("kafka", Way.CLIENT, WAITING, "", "kafka", "Use aiokafka's `AIOKafkaConsumer` and `AIOKafkaProducer`."),
-    call("confluent_kafka", Way.CLIENT, WAITING, "consumer.poll producer.flush consumer.consume", "confluent_kafka", "Run the consumer's `poll` on a thread of its own, or use aiokafka."),
-    call("pika", Way.CLIENT, WAITING, "", "pika amqp kombu", "Use aio-pika; from Celery code, send the task with `await asyncio.to_thread(task.delay, ...)`."),
-    call("celery", Way.THREAD, WAITING, "task.delay task.apply_async AsyncResult.get", "celery", "Send the task with `await asyncio.to_thread(task.delay, ...)`, and never wait for its result here."),
-    call("paho", Way.CLIENT, WAITING, "", "paho", "Use aiomqtt, or paho's `loop_start()`, which runs on a thread of its own."),
-    call("messaging", Way.CLIENT, WAITING, "zmq.Socket.recv socket.recv_multipart socket.recv_json", "nats stomp zmq", "Use the package's asyncio side, such as `zmq.asyncio.Context`."),
-    call("paramiko", Way.CLIENT, WAITING, "", "paramiko netmiko", "Use asyncssh, or run the call with `await asyncio.to_thread(...)`."),
     call("smtplib", Way.CLIENT, WAITING, "smtp.sendmail smtp.send_message server.sendmail", "smtplib", "Use aiosmtplib, or send the mail with `await asyncio.to_thread(...)`."),
     call("imaplib", Way.CLIENT, WAITING, "", "imaplib poplib", "Use aioimaplib, or fetch the mail with `await asyncio.to_thread(...)`."),
     call("ftplib", Way.CLIENT, WAITING, "ftp.retrbinary ftp.storbinary", "ftplib telnetlib", "Use aioftp, or run the transfer with `await asyncio.to_thread(...)`."),
-    call("ldap3", Way.CLIENT, WAITING, "", "ldap3 ldap", "Use bonsai's asyncio client, or run the query with `await asyncio.to_thread(...)`."),
-    call("xmlrpc", Way.CLIENT, WAITING, "", "xmlrpc zeep suds", "Run the call with `await asyncio.to_thread(...)` (zeep has an `AsyncClient`)."),
-    call("grpc", Way.CLIENT, WAITING, "", "grpc", "Use `grpc.aio`: its channels and stubs are awaited."),
-    call("websocket", Way.CLIENT, WAITING, "", "websocket websockets.sync socketio", "Use `websockets.connect` (asyncio), or python-socketio's `AsyncClient`."),
-    call("docker", Way.CLIENT, WAITING, "", "docker", "Use aiodocker, or run the call with `await asyncio.to_thread(...)`."),
-    call("kubernetes", Way.CLIENT, WAITING, "", "kubernetes", "Use kubernetes_asyncio: the same API, awaited."),
-    call("web-apis", Way.CLIENT, WAITING, "", "stripe twilio slack_sdk telebot github gitlab hvac consul", "Use the package's async client where it has one, or `await asyncio.to_thread(...)`."),
-    call("httpx", Way.CLIENT, WAITING, "httpx.get httpx.post httpx.request", "httpx", "Use `httpx.AsyncClient` and await its calls: `httpx.Client` blocks."),
+    call("xmlrpc", Way.CLIENT, WAITING, "", "xmlrpc suds", "Run the call with `await asyncio.to_thread(...)`: this protocol has no client for asyncio."),
     call("getaddrinfo", Way.RESOLVE, NAMES, "getaddrinfo socket.getaddrinfo socket.gethostbyname socket.gethostbyname_ex", "", "Resolve names with `await loop.getaddrinfo(...)` in place of `{call}`."),
     call("socket.gethostbyaddr", Way.RESOLVE, NAMES, "socket.gethostbyaddr socket.getnameinfo socket.getfqdn", "", "Resolve addresses with `await loop.getnameinfo(...)` in place of `{call}`."),
-    call("dns", Way.RESOLVE, WAITING, "", "dns", "Use `dns.asyncresolver` of dnspython, or `await loop.getaddrinfo(...)`."),
     call("http.client", Way.CLIENT, WAITING, "http.request pool.request pool.urlopen", "http.client urllib3 httplib2", "Use an async client such as `httpx.AsyncClient`, or `await asyncio.to_thread(...)`."),
     call("ssl", Way.CLIENT, WAITING, "ssl.wrap_socket *.do_handshake *.wrap_socket ssl.get_server_certificate", "ssl OpenSSL", "Open TLS connections with `await asyncio.open_connection(..., ssl=...)`."),
     call("socket.create_connection", Way.CLIENT, WAITING, "socket.create_connection sock.connect s.connect *.connect_ex", "", "Connect with `await asyncio.open_connection(...)`, or `await loop.sock_connect(...)`."),
@@ -135,7 +102,8 @@ CALLS: tuple[Remedy, ...] = (
     call("os.fsync", Way.THREAD, DISK, "os.fsync os.fdatasync os.sync *.flush", "", "Sync with `await asyncio.to_thread(os.fsync, ...)`, once for many writes."),
     call("shutil", Way.THREAD, LOADING, "shutil.copyfile shutil.copy shutil.copytree shutil.rmtree shutil.move", "shutil", "Run `{call}` with `await asyncio.to_thread(...)`."),
     call("glob", Way.THREAD, LOADING, "os.listdir os.scandir os.walk glob.glob *.iterdir *.rglob *.glob", "glob fnmatch", "List folders with `await asyncio.to_thread(...)`: a large or remote one takes long."),
-    call("path-walks", Way.THREAD, only(Cause.CPU), "", "pathlib genericpath posixpath", "Walk the folders with `await asyncio.to_thread(...)`, by `os.scandir`: pathlib makes an object for each path."),
+    call("path-objects", Way.THREAD, only(Cause.CPU), "", "pathlib", "Do the work on paths with `await asyncio.to_thread(...)`, or on plain texts (`os.scandir`, `os.path`): pathlib makes an object for each path."),
+    call("path-names", Way.THREAD, only(Cause.CPU), "", "posixpath genericpath ntpath", "Do the work on paths with `await asyncio.to_thread(...)`, or keep what was found: each path is taken apart in Python."),
     call("os.stat", Way.THREAD, DISK, "os.stat os.lstat *.exists *.is_file *.is_dir os.access os.path.getsize", "", "Ask the file system with `await asyncio.to_thread(...)`: a network share answers late."),
     call("os.rename", Way.THREAD, DISK, "os.rename os.replace os.unlink os.remove *.unlink os.makedirs os.rmdir", "", "Change folders with `await asyncio.to_thread(...)`."),
     call("pathlib", Way.THREAD, DISK, "*.read_text *.read_bytes *.write_text *.write_bytes", "pathlib", "Run `{call}` with `await asyncio.to_thread(...)`, or use `anyio.Path`."),
@@ -145,13 +113,10 @@ CALLS: tuple[Remedy, ...] = (
     call("file.write", Way.THREAD, DISK, "*.write *.writelines os.write os.pwrite *.truncate", "", "Write the file with `await asyncio.to_thread(...)`, or use aiofiles."),
     call("zipfile", Way.THREAD, LOADING, "zipfile.ZipFile tarfile.open *.extractall *.extract", "zipfile tarfile", "Pack and unpack with `await asyncio.to_thread(...)`."),
     call("mmap", Way.THREAD, DISK, "mmap.mmap *.msync", "mmap", "Touch mapped files on another thread, or have them read ahead (`madvise(MADV_WILLNEED)`)."),
-    call("remote-files", Way.THREAD, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.UNKNOWN), "", "watchdog watchfiles fsspec s3fs smart_open", "Use the package's async side (`watchfiles.awatch`, fsspec's `asynchronous=True`), or a thread."),
     call("os.urandom", Way.THREAD, DISK, "os.urandom secrets.token_bytes random.SystemRandom", "", "Draw random bytes on another thread: at start-up the kernel may lack entropy."),
     # Computing in the standard library: parsing, hashing, packing, sorting.
     call("json-dumps", Way.PROCESS, COMPUTING, "json.dumps json.dump simplejson.dumps", "json.encoder simplejson.encoder", "Use a faster serialiser (orjson, msgspec), or smaller documents; `asyncio.to_thread` does not help, since the call holds the GIL."),
     call("json", Way.PROCESS, COMPUTING, "json.loads json.load simplejson.loads", "json simplejson", "Use a faster parser (orjson, msgspec), or smaller documents; `asyncio.to_thread` does not help, since the call holds the GIL."),
-    call("orjson.loads", Way.PROCESS, COMPUTING, "orjson.loads ujson.loads msgspec.json.decode msgpack.unpackb", "", "The document is large: send it in parts (JSON lines), or decode it in a process pool."),
-    call("orjson.dumps", Way.PROCESS, COMPUTING, "orjson.dumps ujson.dumps msgspec.json.encode msgpack.packb", "", "The document is large: page it, or send it in parts (JSON lines), each encoded by itself."),
     call("re", Way.PROCESS, COMPUTING, "re.match re.search re.fullmatch re.sub re.findall re.split re.compile", "re regex", "Make the pattern free of nested repetition and bound its input; the call holds the GIL, so only a process (`ProcessPoolExecutor`) takes it off the loop."),
     call("patterns", Way.PROCESS, COMPUTING, "pattern.match regex.match *.fullmatch *.finditer *.findall PATTERN.search *.match", "", "Make the pattern free of nested repetition and bound its input; google-re2 never backtracks."),
     call("copy", Way.PIECES, COMPUTING, "copy.deepcopy copy.copy", "copy", "Copy less at a time, or share what does not change: a deep copy is Python code that holds the GIL."),
@@ -160,7 +125,6 @@ CALLS: tuple[Remedy, ...] = (
     call("hashlib.pbkdf2_hmac", Way.THREAD, COMPUTING, "hashlib.pbkdf2_hmac hashlib.scrypt", "", "Run it with `await asyncio.to_thread(...)`: it releases the GIL while it works."),
     call("hashlib", Way.THREAD, COMPUTING, "hashlib.sha256 hashlib.sha1 hashlib.md5 hashlib.blake2b hashlib.file_digest *.hexdigest", "hashlib hmac", "Hash large data with `await asyncio.to_thread(...)`: beyond 2 KiB the GIL is released."),
     call("gzip", Way.THREAD, COMPUTING, "zlib.compress zlib.decompress gzip.compress gzip.decompress lzma.compress bz2.compress", "gzip bz2 lzma zlib", "Compress with `await asyncio.to_thread(...)`: it releases the GIL while it works."),
-    call("zstandard", Way.THREAD, COMPUTING, "zstandard.compress brotli.compress lz4.frame.compress snappy.compress", "zstandard brotli lz4", "Compress with `await asyncio.to_thread(...)`, at a lower level: most codecs release the GIL."),
     call("csv", Way.PIECES, COMPUTING, "csv.reader csv.DictReader writer.writerows", "csv", "Read the rows in batches with `await asyncio.sleep(0)` between them, or in a process pool."),
     call("xml", Way.PROCESS, COMPUTING, "ET.parse ET.fromstring ElementTree.parse minidom.parseString xmltodict.parse", "xml xmltodict", "Parse large documents in a process pool, or with `iterparse` in pieces."),
     call("collections", Way.PROCESS, COMPUTING, "sorted *.sort sum min max list heapq.nlargest itertools.permutations", "", "The data is large: keep it sorted or summed as it grows (bisect, heapq), or use a process pool; the call holds the GIL."),

@@ -24,6 +24,23 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Needs:
+    """What must have been seen for a row to apply: proof beyond the package. Empty columns need nothing.
+
+    A place is a module, its package, or `module:function` by its qualified name.
+    """
+
+    through: tuple[str, ...] = ()
+    """Places below the culprit: one of them had most of its time."""
+    above: tuple[str, ...] = ()
+    """Places that called the culprit, or a caller of it."""
+    own: tuple[str, ...] = ()
+    """Names of functions, the culprit's or of its callers, of which a place in `above` called one."""
+    without: tuple[str, ...] = ()
+    """Arguments by keyword that the call, as written, does not have."""
+
+
+@dataclass(frozen=True, slots=True)
 class Remedy:
     """One row: when it applies, and the sentence. Empty columns apply to everything.
 
@@ -46,14 +63,18 @@ class Remedy:
     modules: tuple[str, ...] = ()
     """Packages or modules that the stall reached below the culprit."""
     loop: str = ""
-    """What the name of the kind of loop begins with. Rows for a call are in asyncio's words."""
+    """What the name of the kind of loop begins with. Rows for a call are in asyncio's words; one that asks for
+    proof applies on this loop only."""
     topic: str = ""
     """What a finding is about, where that is more than its cause."""
     within: str = ""
     """A package that the stack leads through."""
     replaces: tuple[str, ...] = ()
     """With `within`: the rows that this one replaces there. Without any, it is said beside a way that a thread
-    makes possible. With `topic`: the only rows that it replaces; without any, it replaces all."""
+    makes possible. With `topic`: the only rows, or ways of rows, that it replaces; without any, it
+    replaces all."""
+    needs: Needs | None = None
+    """Proof that it asks for. Rows that have it go before all others."""
 
     @property
     def needs_coroutine(self) -> bool:
@@ -70,6 +91,15 @@ DISK = frozenset({Cause.DISK_IO, Cause.UNKNOWN})
 LOCKS = frozenset({Cause.LOCK, Cause.UNKNOWN})
 NAMES = frozenset({Cause.DNS, Cause.UNKNOWN})
 SLEEP = frozenset({Cause.SLEEP, Cause.UNKNOWN})
+CAUSES_OF = {
+    **{cause.value: frozenset({cause}) for cause in Cause},
+    "any": ANY,
+    "waiting": WAITING,
+    "computing": COMPUTING,
+    "loading": LOADING,
+    "locks": LOCKS,
+}
+"""By word, the causes that a library's file names by it."""
 
 
 def call(id_: str, way: Way | None, causes: frozenset[Cause], calls: str, modules: str, text: str) -> Remedy:

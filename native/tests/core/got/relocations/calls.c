@@ -1,4 +1,5 @@
-/* A library that calls functions of others in every way; built once for each way a linker can bind it (CMakeLists.txt). */
+/* A library that calls functions of others in every way; built once for each way a linker can bind it
+ * (CMakeLists.txt). */
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>

@@ -1,0 +1,17 @@
+/* The threads of this process, as the kernel lists them. */
+#ifndef LOOPCANARY_THREAD_LIST_H
+#define LOOPCANARY_THREAD_LIST_H
+
+#include <stdint.h>
+
+typedef struct {
+    uint32_t at, length; /* length 0: they could not be listed, or do not fit: more than some 120 */
+    _Alignas(8) char entries[4096];
+} lc_thread_list;
+
+/* No allocation, no lock. */
+void lc_thread_list_read(lc_thread_list *out);
+/* The next one's id; 0: there is no other. */
+uint64_t lc_thread_list_next(lc_thread_list *list);
+
+#endif

@@ -1,0 +1,134 @@
+/* What the watchdog knows: its settings, what it remembers of each lane, its memory. The parts that work on it
+ * include this header, and not each other for its sake. */
+#ifndef LOOPCANARY_WATCH_STATE_H
+#define LOOPCANARY_WATCH_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/watchdog/checkpoint.h"
+#include "core/liveness/feed.h"
+#include "core/liveness/progress.h"
+#include "core/flight/flight.h"
+#include "core/watchdog/frame_source.h"
+#include "core/watchdog/futex.h"
+#include "core/watchdog/storm.h"
+#include "core/watchdog/thread_life.h"
+#include "core/host/host_view.h"
+#include "core/keeper/courier.h"
+#include "core/lane/lane.h"
+#include "core/lane/lane_reading.h"
+#include "core/flight/slot_move.h"
+#include "core/flight/slot_writer.h"
+#include "core/host/thread_view.h"
+#include "core/waits/wait_view.h"
+
+typedef struct {
+    /* as configured; lanes have it in ticks, of a rate that is refined. 0: not known */
+    uint64_t threshold_ns;
+    uint64_t sample_interval_ns;
+    uint64_t tick_ns; /* between looks at lanes of which none has worked for long (lc_watchdog_tick_ns) */
+    uint64_t park_ns; /* idle for this long: park */
+    uint64_t hang_ns; /* all threads are read */
+    uint64_t anr_ns;  /* published while it lasts */
+    uint64_t stalls_per_minute; /* where a keeper takes them; 0: no limit */
+    /* of the service manager that is to be fed; read by lc_watchdog_open; NULL: none */
+    const char *notify_socket;
+    uint64_t feed_ns;      /* how often */
+    uint64_t exit_hung_ns; /* a turn of this length ends the process; 0: none does */
+    uint64_t signals;      /* that are noted as they come, a bit each (core/signals) */
+    /* main without progress for so long: the program does not start, or does not end (outside_turn.h) */
+    uint64_t boot_ns, exit_ns; /* 0: such programs are not looked for */
+} lc_watchdog_settings;
+
+/* The last one: the program answers to interrupts by a handler of its own. */
+enum { LC_EXIT_BEGUN = 1u << 0, LC_EXIT_INTERRUPTED = 1u << 1, LC_EXIT_INTERRUPTIBLE = 1u << 2 };
+
+/* Of the main thread in no turn of a loop (outside_turn.h). All zeros: nothing was seen yet. */
+typedef struct {
+    _Atomic uint32_t exit; /* LC_EXIT_*, as the program says */
+    uint64_t kind;         /* LC_ENDED_BOOT, LC_ENDED_EXIT: the program is in it; 0: in neither */
+    uint64_t next_ns;      /* when to look again, in one */
+    uint64_t began_ns;     /* first look */
+    bool has_booted;
+    lc_progress progress; /* its `generation` is the CPU time: the same while nothing runs */
+} lc_outside;
+
+/* One for each lane; for a thread without a turn that has caused a fault; for the main thread without one. */
+#define LC_WATCH_FAULT LC_LANE_COUNT
+#define LC_WATCH_OUTSIDE (LC_LANE_COUNT + 1u)
+#define LC_WATCH_COUNT (LC_LANE_COUNT + 2u)
+
+/* What the watchdog remembers of a lane between looks. */
+typedef struct {
+    uint64_t generation;
+    uint64_t turns_seen; /* turn_epoch at the last look */
+    uint64_t active_ns;  /* when it was last seen busy or to have turned */
+    uint64_t next_sample_ns;
+    uint64_t next_checkpoint_ns; /* length of the stall at which its evidence is written to disk again */
+    uint64_t word_ns; /* of a hang: when its first word is due, unless it was judged by then; 0: never */
+    lc_switch_fields switches; /* last read; they are not read with every sample */
+    lc_slot_writer *writer;    /* of the open slot, NULL none */
+    uint64_t rest;             /* lc_lane.turn_rest when it was bound */
+    lc_thread_view view;
+    uint64_t scene_epoch; /* of the callback whose scene is read for good */
+    uint64_t blind_tid;   /* counted as a thread whose calls cannot be read */
+    lc_wait_memory wait;
+    lc_lane_readings readings; /* of the thread, from before a stall */
+    lc_progress progress;
+} lc_lane_watch;
+
+typedef struct {
+    lc_lane_context lanes; /* what program threads need; first, and never cleared */
+    lc_flight *flight;
+    lc_frame_source *source;
+    lc_memory_reader reader; /* of this process, for what system calls point to */
+    lc_watchdog_settings settings;
+    lc_bell bell;        /* rung to wake the watchdog */
+    lc_bell news;        /* rung to wake the drain */
+    lc_courier *courier; /* NULL: no keeper is called */
+    lc_storm storm;
+    lc_checkpoint checkpoint;
+    lc_feed feed;
+    lc_bell life; /* of the thread: thread_life.h */
+    uint32_t errands_seen;
+    bool (*run_errand)(
+        /* told, on the watchdog's thread, of an errand (lc_keeper) and at errand_ns; false: told again.
+         * May be NULL */
+        void);
+    _Atomic uint64_t errand_ns; /* 0: at no time */
+    uint64_t rights_ns;         /* when the main thread's are looked at again */
+    lc_outside outside;
+    bool can_park;
+    uint64_t next_serial;
+    lc_instant now; /* the clocks at this look */
+    uint64_t views_open;
+    uint64_t readings_open; /* lanes whose readings hold a descriptor */
+    lc_host_view host;
+    lc_lane_watch *watches;  /* LC_WATCH_COUNT */
+    lc_lane *no_lanes;       /* in no file: what stands for the threads of the last two */
+    lc_slot_writer *writers; /* LC_SLOT_COUNT, writers[i] for slot i */
+    lc_stack *stack;         /* scratch: large */
+    lc_stack *holder_stack;
+    lc_moved *moved; /* scratch */
+    size_t memory_bytes;
+    void *memory;
+} lc_watchdog;
+
+static inline lc_lane *lc_watched_lane(const lc_watchdog *w, uint64_t index)
+{
+    return index < LC_LANE_COUNT ? lc_flight_lane(w->flight, index) : &w->no_lanes[index - LC_LANE_COUNT];
+}
+
+/* Length of the clock's ticks, as lc_ticks_to_ns takes it. */
+static inline uint64_t lc_stall_rate(const lc_watchdog *w) { return LC_LOAD(w->flight->header->tick_ns_q32); }
+
+/* Where a keeper takes stalls: has it called. */
+static inline void lc_watchdog_call_keeper(const lc_watchdog *watchdog)
+{
+    if (watchdog->courier != NULL && LC_LOAD(watchdog->flight->header->takes) != LC_TAKES_DRAIN) {
+        (void)lc_courier_ask(watchdog->courier);
+    }
+}
+
+#endif

@@ -1,1 +1,0 @@
-"""Commands on one process that runs: one file each."""

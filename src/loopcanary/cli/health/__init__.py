@@ -1,1 +1,0 @@
-"""What answers the probes of orchestrators."""

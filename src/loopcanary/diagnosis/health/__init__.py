@@ -1,3 +1,0 @@
-"""Figures of loops and of pools of threads, stalls or not."""
-
-from __future__ import annotations

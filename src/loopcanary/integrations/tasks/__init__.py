@@ -1,1 +1,0 @@
-"""Task queues: their jobs."""

@@ -1,1 +1,0 @@
-"""Web frameworks: where each has found the route, and what calls the application."""

@@ -1,0 +1,86 @@
+"""Deadlocks of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopcanary.kinds.places import culprit_of, entered_at, frame_words, identity_of, made_words, stack_part
+from loopcanary.model.issues.locks import Deadlock
+from loopcanary.model.stall import Cause
+from loopcanary.protocols.kinds import Kind
+from loopcanary.words.text import count_of, printable
+
+if TYPE_CHECKING:
+    from loopcanary.document.parts import Block
+    from loopcanary.model import Session
+    from loopcanary.model.issues.locks import TaskWait
+
+_NAME_MAX = 120
+
+
+class DeadlockKind(Kind[Deadlock]):
+    """Tasks, and threads that work for them, that wait for each other, or for what nothing can reach."""
+
+    issue_class = Deadlock
+    words = "deadlock"
+    list_words = "deadlocks"
+    is_found_early = True
+
+    def title(self, issue: Deadlock) -> str:
+        """`2 tasks wait for each other: pay, refund`; `the task main waits for an item in Queue 'jobs', which
+        nothing can reach any more`."""
+        names = ", ".join(printable(wait.task, _NAME_MAX) for wait in issue.cycle[:4])
+        if issue.is_lost and len(issue.cycle) == 1:
+            return f"the task {_wait_words(issue.cycle[0])}, which nothing can reach any more"
+        if len(issue.cycle) == 1:
+            return f"the task {names} waits for itself"
+        more = ", ..." if len(issue.cycle) > 4 else ""
+        if issue.is_lost:
+            waiting = count_of(len(issue.cycle), "task")
+            return f"{waiting} wait for what nothing can reach any more: {names}{more}"
+        threads = sum(wait.is_thread for wait in issue.cycle)
+        counts = ((len(issue.cycle) - threads, "task"), (threads, "thread"))
+        who = " and ".join(count_of(count, one) for count, one in counts if count)
+        return f"{who} wait for each other: {names}{more}"
+
+    def evidence(self, issue: Deadlock) -> Iterator[str]:
+        """Who waits for whose lock, one sentence a task."""
+        yield from map(_wait_words, issue.cycle)
+        for wait in issue.cycle:
+            told = [f"made in {made_words(wait.made)}"] if wait.made else []
+            told += [f"taken in {frame_words(wait.taken)}"] if wait.taken else []
+            if wait.holds and told:
+                yield f"{printable(wait.holds, _NAME_MAX)} was {' and '.join(told)}"
+        if issue.is_lost:
+            yield "No task, timer, callback, thread or module that goes on can reach it"
+        if issue.waiting:
+            yield f"{count_of(issue.waiting, 'other task')} can go on only when one of these does"
+
+    def parts(self, issue: Deadlock) -> Iterator[Block]:
+        """The stack of each task and thread of the cycle."""
+        for wait in issue.cycle:
+            words = _wait_words(wait)
+            yield from stack_part(words if wait.is_thread else f"task {words}", wait.frames)
+
+    def identity(self, issue: Deadlock) -> tuple[str, ...]:
+        """The functions in which its tasks wait, in any order."""
+        places = sorted(identity_of(wait.frames) for wait in issue.cycle)
+        return tuple(part for place in places for part in place) or (f"tasks={len(issue.cycle)}",)
+
+    def fitted(self, issue: Deadlock, session: Session) -> Deadlock:
+        """With the line at which the first task of the cycle waits."""
+        frames = issue.cycle[0].frames if issue.cycle else ()
+        cycle = tuple(
+            replace(wait, taken=wait.taken or entered_at(wait.frames, session)) if wait.holds else wait
+            for wait in issue.cycle
+        )
+        return replace(issue, cycle=cycle, culprit=culprit_of(frames, session), cause=Cause.LOCK)
+
+
+def _wait_words(wait: TaskWait) -> str:
+    """`pay holds Lock 'a' and waits for Lock 'b'`."""
+    holds = f"holds {printable(wait.holds, _NAME_MAX)} and " if wait.holds else ""
+    name = f"{'the thread ' if wait.is_thread else ''}{printable(wait.task, _NAME_MAX)}"
+    return f"{name} {holds}waits for {printable(wait.waits_for, _NAME_MAX)}"

@@ -1,1 +1,0 @@
-"""Figures of frames, input and idle work."""

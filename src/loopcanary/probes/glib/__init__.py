@@ -1,1 +1,0 @@
-"""GLib's main loops, and the windows of GTK."""

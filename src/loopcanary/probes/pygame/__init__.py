@@ -1,1 +1,0 @@
-"""Games of pygame: their frames are turns."""

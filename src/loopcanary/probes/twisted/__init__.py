@@ -1,1 +1,0 @@
-"""Twisted's reactors."""

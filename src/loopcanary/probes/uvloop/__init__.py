@@ -1,1 +1,0 @@
-"""uvloop's loops."""

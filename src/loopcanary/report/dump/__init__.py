@@ -1,1 +1,0 @@
-"""A process seen from outside, as a document and as JSON."""

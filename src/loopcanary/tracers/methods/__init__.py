@@ -1,1 +1,0 @@
-"""Exact calls of chosen functions: docs/methods.md."""

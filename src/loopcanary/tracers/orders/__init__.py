@@ -1,1 +1,0 @@
-"""Locks that threads acquire in opposite orders."""
