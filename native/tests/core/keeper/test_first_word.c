@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/keeper/courier.h"
-#include "tests/core/lane/bench_lane.h"
+#include "tests/core/lane/still_stage.h"
 
 static stage s;
 static lc_courier courier;
@@ -156,7 +156,7 @@ TEST(where_the_console_is_off_nothing_is_said)
 
 int main(void)
 {
-    stage_open(&s);
+    stage_open_still(&s);
     s.source.depth = 1;
     lc_courier_open(&courier, &s.flight);
     atomic_store(&courier.life, LC_LIFE_RUNS); /* no thread: it is asked in vain */

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/core/lane/bench_lane.h"
+#include "tests/core/lane/still_stage.h"
 #include "core/host/host_view.h"
 
 #define MILLI UINT64_C(1000000)
@@ -237,9 +237,10 @@ static void a_watchdog_that_is_closed_holds_no_descriptor(unsigned descriptors)
 
 int main(void)
 {
+    stop_clock();
     run_tests();
     const unsigned descriptors = open_descriptors();
-    stage_open(&s);
+    stage_open_still(&s);
     a_stall_knows_its_thread_and_host_from_before();
     stalls_come_and_go_and_descriptors_stay();
     the_program_may_close_all_descriptors();

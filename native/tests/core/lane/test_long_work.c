@@ -2,13 +2,12 @@
  * the sums. */
 #include <string.h>
 
-#include "tests/core/lane/bench_lane.h"
+#include "tests/core/lane/still_stage.h"
 
 static stage s;
 
 static uint64_t ticks_of(uint64_t ns) { return lc_ns_to_ticks(ns, LC_LOAD(s.flight.header->tick_ns_q32)); }
 
-/* However busy the machine is, work without an age is short, and long work is as long as it is said to be. */
 #define LIMIT_NS (20u * MS)
 
 static void named(lc_frame_source *self, uint64_t work, lc_long_work *entry)
@@ -224,7 +223,7 @@ TEST(a_round_in_haste_doubles_the_limit_up_to_half_the_threshold)
         const uint64_t rounds = (recorded() + LC_LONG_WORK_COUNT - 1u) / LC_LONG_WORK_COUNT;
         begin_turn();
         callback(i, 60);
-        end_turn(); /* is recorded, too, where a busy machine makes it last */
+        end_turn();
         if ((recorded() + LC_LONG_WORK_COUNT - 1u) / LC_LONG_WORK_COUNT != rounds) {
             const uint64_t now = LC_LOAD(s.lane->long_limit);
             CHECK(now == (begun == 0 ? limit : limit * 2u) ||
@@ -232,7 +231,7 @@ TEST(a_round_in_haste_doubles_the_limit_up_to_half_the_threshold)
             limit = now;
             begun++;
         }
-        LC_STORE(s.lane->long_round, lc_now_ticks() - ticks_of(MS)); /* however long the test took */
+        LC_STORE(s.lane->long_round, lc_now_ticks() - ticks_of(MS)); /* in haste, whatever the ages */
     }
     CHECK(limit == least * 16u && limit <= LC_LOAD(s.lane->threshold) / 2u);
     /* What is watched for stalls is the same. */
@@ -269,7 +268,7 @@ TEST(the_limit_is_never_above_the_threshold)
 
 int main(void)
 {
-    stage_open(&s);
+    stage_open_still(&s);
     run_tests();
     stage_close(&s);
     return 0;

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "tests/core/lane/bench_lane.h"
+#include "tests/core/lane/still_stage.h"
 
 #define S UINT64_C(1000000000)
 
@@ -99,7 +99,7 @@ TEST(the_loop_and_its_callback_are_named)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int length = snprintf(name, sizeof name, "@loopcanary-test-%d", getpid());
-    stage_open(&s);
+    stage_open_still(&s);
     memcpy(s.lane->thread_name, "Main\nThread", sizeof "Main\nThread");
     memcpy(s.lane->loop_kind, "asyncio", sizeof "asyncio");
     memcpy(address.sun_path + 1, name + 1, (size_t)length - 1);

@@ -1,7 +1,7 @@
 /* A machine that sleeps and a counter that is set, in the middle of work. The clocks are virtual: to go
  * on, what was before is moved into the past, on the ticks alone. */
 #include "core/watchdog/stall_slot.h"
-#include "tests/core/lane/bench_lane.h"
+#include "tests/core/lane/still_stage.h"
 
 static stage s;
 
@@ -33,12 +33,11 @@ static void sleep_for(uint64_t ms)
 
 static void begin_story(void)
 {
-    lc_clock_choose();
-    s.flight.header->clock_kind = LC_CLOCK_TSC; /* whatever this machine has: a counter that may step */
     LC_STORE(s.flight.counters[LC_COUNTER_clock_steps], 0);
     LC_STORE(s.flight.counters[LC_COUNTER_suspends], 0);
     LC_STORE(s.flight.counters[LC_COUNTER_stalls_recorded], 0);
-    lc_flight_begin_clocks(&s.flight);
+    stage_begin_clocks(&s);
+    s.flight.header->clock_kind = LC_CLOCK_TSC; /* a counter, which may step */
     s.flight.is_refined = false;
     s.flight.step_count = 0;
     for (uint64_t i = 0; i < LC_SLOT_COUNT && slot(&s, i) != NULL; i++) {
@@ -59,7 +58,7 @@ static void end_work(void)
     look(&s);
 }
 
-static bool is_about(uint64_t ns, uint64_t ms) { return ns >= ms * MS && ns < (ms + 100u) * MS; }
+static bool is_about(uint64_t ns, uint64_t ms) { return ns >= ms * MS && ns < (ms + 1u) * MS; }
 
 TEST(a_callback_that_the_machine_slept_through_is_no_stall)
 {
@@ -161,7 +160,7 @@ TEST(a_counter_that_is_set_back_does_not_blind_the_watchdog)
     look(&s);
     move_counter(0u - ticks_of(3000));
     age_callback(&s, 150);
-    CHECK(look(&s) < lc_now_ns() + 1000u * MS);
+    CHECK(look(&s) < lc_now_ns() + 10u * MS);
     CHECK(counted(&s, LC_COUNTER_clock_steps) == 1);
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_STALL && LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_STALL);
     end_work();
@@ -180,10 +179,10 @@ TEST(a_counter_that_is_set_twice_is_left)
         move_counter(ticks_of(3000));
         look(&s);
     }
-    CHECK(s.flight.header->clock_kind == LC_CLOCK_MONOTONIC && lc_clock_chosen == LC_CLOCK_MONOTONIC);
+    CHECK(s.flight.header->clock_kind == LC_CLOCK_MONOTONIC && lc_clock_left.from.ns != 0);
     const lc_instant now = lc_clock_pair();
     const uint64_t ns = lc_flight_ns(&s.flight, now.ticks);
-    CHECK(ns + 1000000u > now.ns && ns < now.ns + 1000000u);
+    CHECK(ns + 1000u > now.ns && ns < now.ns + 1000u);
     begin_callback();
     age_callback(&s, 200);
     end_work();
@@ -217,7 +216,7 @@ TEST(the_first_rate_is_made_better_and_a_later_one_checked)
 
 int main(void)
 {
-    stage_open(&s);
+    stage_open_still(&s);
     run_tests();
     stage_close(&s);
     return 0;

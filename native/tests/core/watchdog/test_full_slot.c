@@ -1,7 +1,7 @@
 /* A slot whose heap fills with stacks: the stall goes on in another one, and its end is seen as its begin
  * is. */
 
-#include "tests/core/lane/bench_lane.h"
+#include "tests/core/lane/still_stage.h"
 
 static stage s;
 static uint64_t next_serial = 100;
@@ -84,9 +84,6 @@ static bool is_stack(const lc_slot *slot, uint32_t offset, uint32_t depth)
 TEST(a_stall_whose_stacks_fill_its_slot_goes_on_in_another)
 {
     uint64_t first_index, index;
-    const uint64_t threshold = LC_LOAD(s.lane->threshold);
-    /* a thousand samples are slow on a busy machine, and this is to be no stall */
-    LC_STORE(s.lane->threshold, 1000u * threshold);
     s.source.depth = LC_STACK_FRAMES_MAX / 4;
     begin_work();
     take_samples(1);
@@ -112,7 +109,6 @@ TEST(a_stall_whose_stacks_fill_its_slot_goes_on_in_another)
     CHECK(last->hash == (((next_serial - 1) * 1000u + s.source.depth) | 1u));
     end_work();
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0 && LC_LOAD(now->state) == LC_SLOT_FREE);
-    LC_STORE(s.lane->threshold, threshold);
 }
 
 static void take_sample_of(uint64_t serial)
@@ -352,7 +348,7 @@ TEST(all_that_a_slot_holds_is_moved)
 
 int main(void)
 {
-    stage_open(&s);
+    stage_open_still(&s);
     const int result = run_tests();
     stage_close(&s);
     return result;

@@ -1,5 +1,5 @@
 /* Slots that a keeper has taken are used again; whatever else it writes, no stall is lost by it. */
-#include "tests/core/lane/bench_lane.h"
+#include "tests/core/lane/still_stage.h"
 
 static stage s;
 
@@ -143,7 +143,7 @@ TEST(over_the_limit_of_a_minute_is_counted_and_kept_out)
 
 int main(void)
 {
-    stage_open(&s);
+    stage_open_still(&s);
     run_tests();
     stage_close(&s);
     return 0;
