@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/keeper/courier.h"
+#include "tests/core/clock/still_clock.h"
 #include "tests/core/lane/bench_lane.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -27,9 +28,11 @@ static void use(char *const file)
     free(atomic_exchange(&courier.words, words));
 }
 
-/* A fresh courier, no bell and no mark. */
+/* A fresh courier, no bell and no mark. These stories say what the time is; that of the machine stands, so that what is
+ * started is waited for however late it is run. */
 static void begin(char *const file)
 {
+    stop_clock();
     unlink(bell);
     unlink(mark);
     use(file);
@@ -292,6 +295,13 @@ TEST(any_length_and_number_is_survived)
     lc_console_allow(&courier.console, 0, 0);
 }
 
+/* Its thread waits by the machine's clock. */
+static void begin_with_thread(void)
+{
+    begin(nothing);
+    let_clock_run();
+}
+
 static void stop_it(void)
 {
     do {
@@ -305,7 +315,7 @@ static void stop_it(void)
 TEST(where_no_thread_can_be_made_nobody_waits_for_one)
 {
     struct rlimit before;
-    begin(nothing);
+    begin_with_thread();
     CHECK(getrlimit(RLIMIT_AS, &before) == 0);
     const struct rlimit none = {1, before.rlim_max};
     CHECK(setrlimit(RLIMIT_AS, &none) == 0);
@@ -317,7 +327,7 @@ TEST(where_no_thread_can_be_made_nobody_waits_for_one)
 
 TEST(its_thread_does_what_was_asked)
 {
-    begin(nothing);
+    begin_with_thread();
     const int ear = make_bell();
     for (unsigned i = 0; i < 20; i++) {
         const lc_courier_wish asked = lc_courier_ask(&courier);
@@ -344,7 +354,7 @@ static void *ring_on(void *page)
 TEST(a_page_that_rings_on_does_not_keep_it_busy)
 {
     pthread_t ringer;
-    begin(nothing);
+    begin_with_thread();
     const int ear = make_bell();
     atomic_store(&rings_on, true);
     CHECK(pthread_create(&ringer, NULL, ring_on, s.flight.keeper) == 0);
@@ -364,7 +374,7 @@ TEST(a_page_that_rings_on_does_not_keep_it_busy)
 #if !defined(__SANITIZE_THREAD__) /* which allows no thread after a fork beside threads */
 TEST(a_forked_child_has_no_courier)
 {
-    begin(nothing);
+    begin_with_thread();
     (void)lc_courier_ask(&courier);
     const pid_t child = fork();
     if (child == 0) {
