@@ -93,7 +93,8 @@ TEST(ticks_are_nanoseconds_of_the_monotonic_clock)
     const lc_instant now = lc_clock_pair();
     const uint64_t ns = lc_flight_ns(&s.flight, now.ticks);
     const uint64_t difference = ns > now.ns ? ns - now.ns : now.ns - ns;
-    CHECK(difference < 1000000);
+    /* a first rate is good to a hundredth, and the file may be older than it seems where this was not run */
+    CHECK(difference < 1000000 + (now.ns - s.flight.paired.ns) / 100u);
     CHECK(lc_flight_ns(&s.flight, s.flight.paired.ticks) == s.flight.paired.ns);
     CHECK(lc_flight_ns(&s.flight, 0) < s.flight.paired.ns);
 }

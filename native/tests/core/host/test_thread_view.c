@@ -20,7 +20,7 @@
 /* A thread does one thing after another, each until a byte comes. */
 static int orders[2];
 static _Atomic uint32_t tid;
-static _Atomic bool spinning;
+static _Atomic bool spinning, has_child;
 
 static char next_order(void)
 {
@@ -44,6 +44,7 @@ static void sleep_like_a_disk(void)
     const pid_t child = vfork();
     if (child == 0) {
         char order;
+        atomic_store(&has_child, true); /* in its parent's memory */
         _exit(read(orders[0], &order, 1) == 1 ? 0 : 1);
     }
     CHECK(child > 0 && waitpid(child, NULL, 0) == child);
@@ -170,6 +171,9 @@ __attribute__((unused)) static void uninterruptible_sleep_is_told_apart_and_left
     lc_thread_reading reading = view_now(view, false);
     check_asleep(&reading);
     give('d');
+    while (!atomic_load(&has_child)) { /* the letter D before that may be of a lock on the way */
+        usleep(1000);
+    }
     wait_for_state('D');
     for (int again = 0; again < 3; again++) {
         reading = view_now(view, false);

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <ucontext.h>
 
 /* which calls handlers later with a context of its own, and makes a fork of vfork */
@@ -52,17 +53,19 @@ static void look_for_pending(void)
 /* until that ends or executes: only a fatal signal ends such a wait before */
 static void waits_for_its_child(void)
 {
+    int begun[2];
+    char byte = 0;
+    CHECK(pipe(begun) == 0);
     look_for_pending();
     const pid_t parent = getpid(), killer = fork();
     if (killer == 0) {
-        usleep(50 * 1000);
-        kill(parent, SIGTERM);
-        _exit(WELL);
+        close(begun[1]);
+        _exit(read(begun[0], &byte, 1) == 1 && kill(parent, SIGTERM) == 0 ? WELL : 1);
     }
-    if (vfork() == 0) { /* it outlives the test, which nobody shall wait for */
-        close(STDOUT_FILENO);
-        close(STDERR_FILENO);
-        (void)poll(NULL, 0, 100 * 1000);
+    if (vfork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!write(begun[1], &byte, 1); /* as it runs, its parent waits */
+        (void)poll(NULL, 0, -1);
         _exit(1);
     }
     _exit(1);
