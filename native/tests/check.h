@@ -2,6 +2,7 @@
 #ifndef LOOPCANARY_CHECK_H
 #define LOOPCANARY_CHECK_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,9 @@
             exit(1);                                                                                         \
         }                                                                                                    \
     } while (0)
+
+/* What no wait of a test takes, however crowded the machine is: it hangs. Less than ctest waits for the whole test. */
+#define HANG_NS UINT64_C(600000000000)
 
 static void (*tests_of_this_file[64])(void);
 static unsigned test_count;

@@ -88,7 +88,7 @@ static void handler_faults_again(void)
     const struct sigaction again = {.sa_handler = faults_again, .sa_flags = SA_ONSTACK | SA_NODEFER};
     begin_with_stacks();
     CHECK(sigaction(SIGSEGV, &again, NULL) == 0);
-    (void)alarm(60);
+    (void)alarm(600);
     faults_again(0);
 }
 

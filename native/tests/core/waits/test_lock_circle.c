@@ -86,7 +86,7 @@ static void *sleep_on_its_word(void *argument)
 
 static void start(int thread)
 {
-    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    const uint64_t until = lc_now_ns() + HANG_NS;
     words[thread] = 0;
     tids[thread] = 0;
     CHECK(pthread_create(&threads[thread], NULL, sleep_on_its_word, &words[thread]) == 0);
@@ -101,7 +101,7 @@ static void stir(int thread)
 {
     uint64_t before = 0;
     uint64_t now = 0;
-    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    const uint64_t until = lc_now_ns() + HANG_NS;
     CHECK(lc_thread_cpu_ns((uint32_t)tids[thread], &before));
     do {
         syscall(SYS_futex, &words[thread], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

@@ -242,7 +242,7 @@ static bool waits_by_command(pid_t pid)
 
 static void wait_for_command(pid_t pid)
 {
-    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    const uint64_t until = lc_now_ns() + HANG_NS;
     while (!waits_by_command(pid)) {
         CHECK(lc_now_ns() < until);
         sched_yield();

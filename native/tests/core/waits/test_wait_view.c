@@ -43,7 +43,7 @@ static void *wait_for_the_word(void *argument)
 static lc_thread_reading reading_in(int64_t call)
 {
     lc_thread_reading reading;
-    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    const uint64_t until = lc_now_ns() + HANG_NS;
     do { /* until the thread is where it goes */
         sched_yield();
         lc_thread_view_read(&view, 0, false, &reading);
