@@ -66,7 +66,20 @@ DEADLOCK_OF_PROCESS_LOCKS = "import multiprocessing" + re.sub(
 )
 
 DEADLOCK_WITH_THE_GIL_HELD = f"""
-{DEADLOCK_OF_PROCESS_LOCKS.replace("threads[0].join()", "time.sleep(0.2)")}
+{DEADLOCK_OF_PROCESS_LOCKS.replace("threads[0].join()", "")}
+def switches(thread):
+    "How often it was given a core; None: it is ready, and waits for one."
+    folder = f"/proc/self/task/{{thread.native_id}}"
+    if open(f"{{folder}}/stat").read().rpartition(")")[2].split()[0] != "S":
+        return None
+    return [line for line in open(f"{{folder}}/status") if "ctxt_switches" in line]
+# With the GIL free, both sleep on: each waits for the other's lock.
+before, still = None, 0
+while still < 5:
+    time.sleep(0.02)
+    now = [switches(thread) for thread in threads]
+    still = still + 1 if None not in now and now == before else 0
+    before = now
 re.match(r"(a+)+$", "a" * 64 + "b")
 """
 

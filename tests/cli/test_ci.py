@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.building.stalls import MS, SESSION
 from tests.cli.conftest import Run
+from tests.program.watching import PROGRAMS
 
 from loopcanary.cli import main
 from loopcanary.cli.ci_settings import ci_settings
@@ -17,7 +18,11 @@ from loopcanary.report.ci.budget import Budget, judged
 pytestmark = pytest.mark.native
 Captured = pytest.CaptureFixture[str]
 
-STALLS = "import asyncio, time\nasync def main(): time.sleep(0.3)\nasyncio.run(main())\n"
+STALLS = f"""import asyncio, sys, time; sys.path.append({str(PROGRAMS)!r}); from blocking import until_sampled
+async def main():
+    for seconds in until_sampled(0.5): time.sleep(seconds)
+asyncio.run(main())
+"""
 BUDGET = """
 [tool.loopcanary]
 threshold = "50ms"
@@ -37,9 +42,9 @@ def test_a_broken_limit_ends_with_70_and_the_reason(loopcanary: Run, place: Path
     result = loopcanary("ci", "--", sys.executable, "app.py")
     assert result.returncode == 70, result.stderr
     assert "loopcanary: longest stall: " in result.stderr
-    assert "allowed 200 ms: time.sleep(0.3) in main (app.py:2)" in result.stderr
+    assert "allowed 200 ms: time.sleep(seconds) in main (app.py:3)" in result.stderr
     assert "1 limit of the budget broken" in result.stdout
-    assert "time.sleep(0.3)" in (place / "found.md").read_text()
+    assert "time.sleep(seconds)" in (place / "found.md").read_text()
     assert json.loads((place / "found.sarif").read_text())["runs"][0]["results"]
 
 
@@ -62,10 +67,18 @@ def test_within_the_budget_all_is_well(loopcanary: Run, place: Path) -> None:
     assert "Within the budget" in result.stdout
 
 
+# Longer than all of the start before it, however busy the machine is.
+SLOW = """
+import os, time
+started_s = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+time.sleep(max(0.3, 1.5 * (time.clock_gettime(time.CLOCK_BOOTTIME) - started_s)))
+"""
+
+
 @pytest.mark.parametrize("keeper", ["0", "1"])
 def test_a_start_that_takes_too_long_breaks_the_budget(loopcanary: Run, place: Path, keeper: str) -> None:
     (place / "loopcanary.toml").write_text('[ci]\nstartup = "250ms"\n')
-    (place / "slow.py").write_text("import time\ntime.sleep(0.3)\n")
+    (place / "slow.py").write_text(SLOW)
     (place / "app.py").write_text("import slow\n")
     result = loopcanary("ci", "--", sys.executable, "app.py", LOOPCANARY_KEEPER=keeper)
     assert result.returncode == 70, result.stderr

@@ -7,13 +7,14 @@ import os
 import signal
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.program.watching import Watched
 
-from loopcanary.flight import FlightFile
+from loopcanary.flight import FlightError, FlightFile
 from loopcanary.model.config import REQUESTS_ONE_OF as ONE_OF
 
 from .serving import GIVES_UP_S, ask, assert_told, served, under_load
@@ -93,7 +94,8 @@ def hanging_worker(watched: Watched) -> int:
     until = time.monotonic() + GIVES_UP_S
     while time.monotonic() < until:
         for link in (watched.store / "flight").glob("*.flight"):
-            with FlightFile.open(link.resolve()) as flight:
+            # It may be in the making, or have gone.
+            with suppress(FlightError, OSError), FlightFile.open(link.resolve()) as flight:
                 stalls = flight.stalls()
                 if any(e.end_ns is None and e.last_look_ns - e.begin_ns > HANGS_NS for _, e in stalls):
                     return flight.header.pid

@@ -101,9 +101,10 @@ def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path, monkeypa
 
     canary = loopcanary.install(store=tmp_path / "store", threshold="50ms", console="off")
     try:
-        wrapped = RequestMiddleware(app, threshold="400ms")
-        wrapped({"REQUEST_METHOD": "GET", "PATH_INFO": "/short/1", "sleeps": "0.1"}, None)
+        short = RequestMiddleware(app, threshold="1m")
+        short({"REQUEST_METHOD": "GET", "PATH_INFO": "/short/1", "sleeps": "0.1"}, None)
         before = canary.statistics()["stalls_suppressed_expected"]
+        wrapped = RequestMiddleware(app, threshold="400ms")
         wrapped({"REQUEST_METHOD": "GET", "PATH_INFO": "/long/1", "sleeps": "0.5"}, None)
     finally:
         loopcanary.uninstall()

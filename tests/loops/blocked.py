@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +54,10 @@ def is_explained(stall: Mapping[str, Any]) -> bool:
     holder = stall["holder"]
     is_preparing = holder is not None and holder["thread"].startswith("ThreadPoolExecutor")
     return is_preparing or is_by_the_host(stall) or "host" in admitted(stall, (stall["cause"],))
+
+
+def assert_paused(loop: Mapping[str, Any], stalls: Iterable[Mapping[str, Any]], paused_ms: float) -> None:
+    """The loop of a program in which nothing blocks was not busy in its pauses. `stalls`: of the host, which
+    may have come in a pause, too."""
+    by_the_host_ms = sum(stall["duration_ms"] for stall in stalls)
+    assert loop["busy_ms"] - by_the_host_ms < loop["window_ms"] - paused_ms

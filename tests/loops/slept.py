@@ -12,7 +12,7 @@ def by_sleep(report: Mapping[str, Any], slept: Iterable[tuple[str, int]]) -> dic
     """For each (function, wall clock's nanoseconds in the middle of its sleep) the stall that was then."""
     found = {}
     for function, middle_ns in slept:
-        (found[function],) = [each for each in report["stalls"] if _is_at(each, middle_ns)]
+        (found[function],) = [each for each in report["stalls"] if is_at(each, middle_ns)]
         if found[function]["cause"] == "sleep":  # else the machine has the greater part
             assert function in _functions_of(found[function])
     return found
@@ -22,6 +22,6 @@ def _functions_of(stall: Mapping[str, Any]) -> set[str]:
     return {frame["function"] for stack in stall["stacks"] for frame in stack["frames"]}
 
 
-def _is_at(stall: Mapping[str, Any], moment_ns: int) -> bool:
+def is_at(stall: Mapping[str, Any], moment_ns: int) -> bool:
     begin_ns = wall_ns(stall["began_at"])
     return begin_ns < moment_ns < begin_ns + stall["duration_ms"] * 1e6

@@ -13,10 +13,14 @@ from typing import Any
 import pytest
 from tests.exporters.conftest import need
 from tests.exporters.readers import READERS, pprof_profile
-from tests.methods.test_programs import GIVES_UP_S, Program, with_calls
+from tests.methods.test_programs import GIVES_UP_S, Program, wait_until_sampled, with_calls
+from tests.program.watching import PROGRAMS
 
 pytestmark = pytest.mark.native
-SCRIPT = """
+SCRIPT = f"""
+sys.path.insert(0, {str(PROGRAMS)!r})
+from blocking import until_sampled
+""""""
 def parse(text):
     return text.split(",")
 
@@ -25,9 +29,10 @@ def load():
         parse("a,b")
 
 def hang():
-    time.sleep(0.3)  # the stall: it is sampled before it is killed
+    for seconds in until_sampled(0.3):
+        time.sleep(seconds)
     print("in it", flush=True)
-    time.sleep({sleep})
+    time.sleep(SLEEP_S)
 
 def work():
     load()
@@ -45,11 +50,12 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """A program that ended, and one that was killed in its hang."""
     program = Program(tmp_path_factory.mktemp(request.param))
     is_killed = request.param == "killed"
-    script = SCRIPT.format(sleep=600 if is_killed else 0)
+    script = f"SLEEP_S = {600 if is_killed else 0}\n{SCRIPT}"
     with program.start(script, "--methods", ".", "--slow-method", "100ms") as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "in it\n"
         if is_killed:
+            wait_until_sampled(program)
             running.send_signal(signal.SIGKILL)
         running.communicate(timeout=GIVES_UP_S)
     return program

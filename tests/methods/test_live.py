@@ -99,9 +99,22 @@ def ask(program: subprocess.Popen[str], *words: str) -> subprocess.CompletedProc
     )
 
 
-def recorded(program: subprocess.Popen[str], *words: str) -> dict[str, Any]:
+def ask_for_calls(
+    program: subprocess.Popen[str], *words: str, threads: int = 1
+) -> subprocess.CompletedProcess[str]:
+    """For as long as it takes until that many threads have called something, again and again: on a busy
+    machine a thread may not run for a while. Then the command is interrupted."""
+    flight = flight_of(program)
+    with asked_for_long(program, *words) as asked:
+        wait_for(lambda: sum(calls_in(flight, one) > 1_000 for one in range(threads)) == threads)
+        asked.send_signal(signal.SIGINT)
+        said, errors = asked.communicate(timeout=GIVES_UP_S)
+    return subprocess.CompletedProcess(asked.args, asked.returncode, said, errors)
+
+
+def recorded(program: subprocess.Popen[str], *words: str, threads: int = 1) -> dict[str, Any]:
     """What each thread called: function to its row."""
-    done = ask(program, "--for", "300ms", "--timeout", "100s", "--format", "json", *words)
+    done = ask_for_calls(program, "--format", "json", *words, threads=threads)
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     return {
@@ -133,7 +146,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 def test_each_watched_thread_has_its_calls(start: Start):
     program = start(TWO_LOOPS)
     flight = flight_of(program)
-    threads = recorded(program)
+    threads = recorded(program, threads=2)
     assert set(threads) == {"MainThread", "second"}
     for rows in threads.values():
         loads, parses = rows["load"]["calls"], rows["parse"]["calls"]
@@ -141,7 +154,7 @@ def test_each_watched_thread_has_its_calls(start: Start):
         assert 3 * (loads - 1) <= parses <= 3 * (loads + 1)
         assert rows["load"]["depth"] == rows["parse"]["depth"] - 1
     wait_for(lambda: beside(flight) == [])
-    assert set(recorded(program)) == {"MainThread", "second"}, "once more"
+    assert set(recorded(program, threads=2)) == {"MainThread", "second"}, "once more"
 
 
 def test_only_what_was_chosen_is_traced(start: Start):
@@ -153,17 +166,17 @@ def test_only_what_was_chosen_is_traced(start: Start):
 
 def test_other_tools_get_them(start: Start, tmp_path: Path):
     program, out = start(ONE_LOOP), tmp_path / "calls.json"
-    done = ask(program, "--for", "300ms", "--timeout", "100s", "--format", "speedscope", "--output", str(out))
+    done = ask_for_calls(program, "--format", "speedscope", "--output", str(out))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     names = {frame["name"] for frame in json.loads(out.read_text())["shared"]["frames"]}
     assert {"load", "parse"} <= names
-    done = ask(program, "--for", "100ms", "--timeout", "100s", "-o", str(tmp_path / "calls.txt"))
+    done = ask_for_calls(program, "-o", str(tmp_path / "calls.txt"))
     assert done.stdout == ""
     assert "load x" in (tmp_path / "calls.txt").read_text()
 
 
 def test_a_file_for_a_browser_has_them(start: Start, tmp_path: Path):
-    done = ask(start(ONE_LOOP), "--for", "300ms", "--timeout", "100s", "--format", "html")
+    done = ask_for_calls(start(ONE_LOOP), "--format", "html")
     assert (done.returncode, done.stderr) == (0, "")
     assert "MainThread (asyncio)" in done.stdout
     assert "By function" in done.stdout
@@ -171,7 +184,7 @@ def test_a_file_for_a_browser_has_them(start: Start, tmp_path: Path):
 
 
 def test_a_trace_has_each_call_by_itself(start: Start):
-    done = ask(start(ONE_LOOP), "--for", "300ms", "--timeout", "100s", "--format", "chrome")
+    done = ask_for_calls(start(ONE_LOOP), "--format", "chrome")
     events = json.loads(done.stdout)["traceEvents"]
     [track] = [one["tid"] for one in events if one["args"].get("name") == "exact calls"]
     slices = [one for one in events if one["tid"] == track and one["ph"] == "X"]
@@ -233,7 +246,8 @@ def put(flight: str, errand: str, suffix: str = ERRAND) -> None:
 def test_it_ends_by_itself_where_no_command_ends_it(start: Start):
     program = start(ONE_LOOP)
     flight = flight_of(program)
-    put(flight, json.dumps({"id": "a", "methods": ["."], "seconds": 0.5}))
+    # Long enough for this test to see it.
+    put(flight, json.dumps({"id": "a", "methods": ["."], "seconds": 5}))
     wait_for(lambda: ANSWER in beside(flight))
     assert json.loads(Path(flight + ANSWER).read_text()) == {"id": "a", "notice": None}
     wait_for(lambda: METHODS not in beside(flight))
@@ -269,10 +283,10 @@ HOSTILE = [
 
 
 @contextmanager
-def asked_for_long(program: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+def asked_for_long(program: subprocess.Popen[str], *more: str) -> Iterator[subprocess.Popen[str]]:
     words = ("methods", str(program.pid), "--for", f"{GIVES_UP_S}s", "--timeout", "100s")
     with subprocess.Popen(
-        (sys.executable, "-m", "loopcanary", *words),
+        (sys.executable, "-m", "loopcanary", *words, *more),
         env=clean(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -284,10 +298,10 @@ def asked_for_long(program: subprocess.Popen[str]) -> Iterator[subprocess.Popen[
             asked.kill()
 
 
-def calls_in(flight: str) -> int:
-    """Begins and ends that the main thread has noted."""
+def calls_in(flight: str, thread: int = 0) -> int:
+    """Begins and ends that one of the threads has noted."""
     with suppress(FlightError), FlightFile.open(flight) as file:
-        calls = CallsFile(open_source(f"{flight}{CALLS}0"), file.tick_clock)
+        calls = CallsFile(open_source(f"{flight}{CALLS}{thread}"), file.tick_clock)
         try:
             return calls.progress(0).words
         finally:

@@ -34,7 +34,7 @@ class Program:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.said = ""
+        self.printed = self.said = ""
 
     def start(
         self, script: str, *options: str, limit: int | None = None, **settings: str
@@ -57,7 +57,7 @@ class Program:
     def run(self, script: str, *options: str, limit: int | None = None) -> list[dict[str, Any]]:
         """Its stalls."""
         with self.start(script, *(options or ("--methods", ".")), limit=limit) as program:
-            _, self.said = program.communicate(timeout=GIVES_UP_S)
+            self.printed, self.said = program.communicate(timeout=GIVES_UP_S)
         assert program.returncode == 0, self.said
         return self.stalls()
 
@@ -86,6 +86,11 @@ def tree(stall: dict[str, Any]) -> dict[str, tuple[int, bool]]:
         if "turn" in path:
             found[" ".join(path[path.index("turn") :])] = (row["calls"], row["open"])
     return found
+
+
+def with_work(stalls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those in which traced functions were called: a busy machine may add others."""
+    return [stall for stall in stalls if stall["calls"]]
 
 
 def with_calls(stalls: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -207,7 +212,7 @@ loop(work)
     with program.start(script, "--methods", ".", "--threshold", "1ms") as running:
         assert running.stdout is not None
         running.stdout.readline()
-        _wait_until_sampled(program)
+        wait_until_sampled(program)
         running.send_signal(signal.SIGKILL)
     [stall] = [stall for stall in program.stalls() if stall["state"] == "killed"]
     assert tree(stall) == {
@@ -220,9 +225,9 @@ loop(work)
     assert not list(Path("/dev/shm").glob(f"*-{stall['session']}*"))
 
 
-def _wait_until_sampled(program: Program) -> None:
-    """Until a report has the stall that goes on."""
-    while not program.stalls():
+def wait_until_sampled(program: Program) -> None:
+    """Until a report has a sample of the stall that goes on."""
+    while not any(stall["state"] == "ongoing" and stall["samples"] for stall in program.stalls()):
         pass
 
 
@@ -231,8 +236,13 @@ class Wire:
     def on_read(self):
         part()
 
+longest_s = 0.0
+
 def part():
+    global longest_s
+    began = time.monotonic()
     time.sleep(0.03)  # of six the turn is a stall, and none by itself
+    longest_s = max(longest_s, time.monotonic() - began)
 
 async def worker():
     part()
@@ -248,6 +258,7 @@ async def main():
     await asyncio.gather(*tasks)
 
 asyncio.run(main())
+print(longest_s)
 """
 
 
@@ -256,8 +267,15 @@ asyncio.run(main())
 )
 def test_calls_count_for_the_task_or_callback_that_made_them(program, options):
     """Two turns of short callbacks: no stall but of the whole turn."""
-    stalls = program.run(WORK, *options, "--threshold", "150ms")
-    first = stalls[0]["calls"]["work"]
+    turns = [
+        stall
+        for stall in with_work(program.run(WORK, *options, "--threshold", "150ms"))
+        if any(one["name"] == "Wire.on_read" for one in stall["calls"]["work"])
+    ]
+    if float(program.printed) >= 0.15:
+        pytest.skip("the machine stopped a callback, so that it is the stall")
+    stall = turns[0]
+    first = stall["calls"]["work"]
     assert {(one["name"], one["task"]): one["times"] for one in first} == {
         ("worker", "north"): 1,
         ("worker", "south"): 1,
@@ -267,7 +285,7 @@ def test_calls_count_for_the_task_or_callback_that_made_them(program, options):
     took = {(one["name"], one["task"]): one["total_ms"] for one in first}
     assert took["worker", "north"] >= 30
     assert took["worker", None] >= 60
-    assert sum(took.values()) <= stalls[0]["duration_ms"]
+    assert sum(took.values()) <= stall["duration_ms"]
 
 
 MANY = """
@@ -308,10 +326,11 @@ asyncio.run(main())
 
 def test_tasks_keep_their_names_however_many_there_are(program):
     found: dict[tuple[str, str | None], int] = {}
-    for stall in program.run(MANY, "--methods", ".", "--threshold", "80ms"):
-        for one in stall["calls"]["work"]:
-            key = one["name"], one["task"]
-            found[key] = found.get(key, 0) + one["times"]
+    for stall in with_work(program.run(MANY, "--methods", ".", "--threshold", "80ms")):
+        if stall["scope"] == "callback":  # on a busy machine what is left of a turn is one, too
+            for one in stall["calls"]["work"]:
+                key = one["name"], one["task"]
+                found[key] = found.get(key, 0) + one["times"]
     assert found["keeper", "keeper"] == 2
     # Where its name could not be written it has none, and has it when that can be done.
     assert found["without_descriptors", "late"] == 1
@@ -331,8 +350,8 @@ loop(work)
 """
     [stall] = [
         one
-        for one in program.run(script, "--methods", ".", "--methods-ring", "32KiB")
-        if one["calls"]["lost"]
+        for one in with_work(program.run(script, "--methods", ".", "--methods-ring", "32KiB"))
+        if one["calls"]["lost"] and "turn" in tree(one)
     ]
     found = tree(stall)
     assert list(found) == ["turn", "turn work", "turn work parse"]
@@ -431,8 +450,8 @@ for tool in (2, 3, 4):
 loopcanary.install(methods=["."])
 loop(stall)
 """
-    [stall] = program.run(script, "--name", "no methods")
-    assert stall["calls"] is None
+    stalls = program.run(script, "--name", "no methods")
+    assert {stall["calls"] for stall in stalls} == {None}
     assert "methods failed and is switched off" in program.said
     assert "tool 4, tool 3, tool 2" in program.said
 
@@ -447,14 +466,13 @@ loopcanary.uninstall()
 loopcanary.install(methods=["."])
 loop(stall)
 """
-    [stall] = program.run(script)
-    assert stall["calls"] is None
+    stalls = program.run(script)
+    assert {stall["calls"] for stall in stalls} == {None}
     assert "another profiler runs" in program.said
 
 
 def test_the_report_shows_the_calls(program):
-    program.run("loop(stall)")
-    [stall] = program.stalls()
+    [stall] = with_calls(program.run("loop(stall)"))
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
     shown = {}
     for form in ("text", "markdown", "html"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.building.stalls import SESSION, STALL
-from tests.methods.test_programs import GIVES_UP_S, Program, with_calls
+from tests.methods.test_programs import GIVES_UP_S, Program, wait_until_sampled, with_calls
 
 from loopcanary.model import Cause, StackFrame, WeightedStack
 from loopcanary.model.calls import TracedCall, TracedCalls
@@ -53,6 +53,7 @@ def test_a_killed_program_s_slow_stall_has_its_own_limit(tmp_path):
     with program.start(script, "--methods", ".", "--slow-method", "120ms") as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "in it\n"
+        wait_until_sampled(program)
         running.send_signal(signal.SIGKILL)
         running.communicate(timeout=GIVES_UP_S)
     [slow] = slow_methods(program.report())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import threading
@@ -21,13 +22,18 @@ from loopcanary.notifications.webhook import AddressError, Webhook, parse_addres
 NOTICE = Notice(title="hang of 1.40 s: <here>", cause="it slept")
 
 
-def refused(url: str, cut_s: float = 20.0) -> DeliveryError:
+def refused(url: str, is_asked: threading.Event | None = None) -> DeliveryError:
+    """Cut once the receiver was asked, where there is an event for that."""
     webhook = Webhook(parse_address(url, "X"))
-    cut = threading.Timer(cut_s, webhook.cut)
+    asked = is_asked or threading.Event()
+    cut = threading.Thread(target=lambda: (asked.wait(), webhook.cut()))
     cut.start()
-    with pytest.raises(DeliveryError) as error:
-        webhook.deliver(NOTICE)
-    cut.cancel()
+    try:
+        with pytest.raises(DeliveryError) as error:
+            webhook.deliver(NOTICE)
+    finally:
+        asked.set()
+        cut.join()
     assert "secret" not in str(error.value)
     assert "127.0.0.1" not in str(error.value)
     assert error.value.__cause__ is None
@@ -62,27 +68,31 @@ def test_what_is_refused_for_good_is_not_tried_again(status, again):
 
 
 def test_a_receiver_that_never_answers_is_given_up():
-    is_over = threading.Event()
+    is_asked, is_over = threading.Event(), threading.Event()
     with receiver() as there:
-        there.answers.put(lambda _: is_over.wait())
+        there.answers.put(lambda _: (is_asked.set(), is_over.wait()))
         try:
-            assert refused(there.url, cut_s=0.2).again
+            assert refused(there.url, is_asked).again
         finally:
             is_over.set()
 
 
 def test_a_receiver_that_answers_byte_by_byte_is_given_up():
     """Each byte comes within the time for one step; all of them never do."""
-    is_over = threading.Event()
+    is_asked, is_over = threading.Event(), threading.Event()
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
-        while not is_over.wait(0.01):
+        for number in itertools.count():
             handler.wfile.write(b"x")
+            if number == 20:
+                is_asked.set()
+            if is_over.wait(0.01):
+                break
 
     with receiver() as there:
         there.answers.put(drip)
         try:
-            assert refused(there.url, cut_s=0.3).again
+            assert refused(there.url, is_asked).again
         finally:
             is_over.set()
 

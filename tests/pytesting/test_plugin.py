@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.program.watching import PROGRAMS
 
 pytestmark = pytest.mark.native
 
-CASES = """
+SAMPLED = f"""
+import sys; sys.path.append({str(PROGRAMS)!r}); from blocking import until_sampled
+"""
+CASES = f"""{SAMPLED}""" """
 import asyncio, time, unittest
 import pytest
-
-def stall(seconds):
+def stall(least):
     async def main():
-        time.sleep(seconds)
+        for seconds in until_sampled(least):
+            time.sleep(seconds)
     asyncio.run(main())
 
 def test_quick():
@@ -45,10 +50,10 @@ def test_allowed():
 
 @pytest.mark.loopcanary(max_stall="10s")
 def test_asks(loopcanary):
-    assert loopcanary.stalls == []
+    assert [one for one in loopcanary.stalls if one.cause.value != "host"] == []
     loopcanary.assert_no_stall()
     stall(0.3)
-    assert [one.blocker.call for one in loopcanary.stalls] == ["time.sleep(seconds)"]
+    assert "time.sleep(seconds)" in [one.blocker.call for one in loopcanary.stalls if one.blocker]
     loopcanary.assert_no_stall("10s")
     with pytest.raises(AssertionError, match="sleeping"):
         loopcanary.assert_no_stall("50ms")
@@ -70,7 +75,8 @@ def test_slow_begin(slow_to_begin):
 
 class TestCase(unittest.IsolatedAsyncioTestCase):
     async def test_unittest(self):
-        time.sleep(0.3)
+        for seconds in until_sampled(0.3):
+            time.sleep(seconds)
 
 def test_thread():
     import threading
@@ -78,10 +84,11 @@ def test_thread():
     thread.start()
     thread.join()
 """
-STALLS = """
+STALLS = f"""{SAMPLED}""" """
 import asyncio, time
 async def main():
-    time.sleep(0.2)
+    for seconds in until_sampled(0.2):
+        time.sleep(seconds)
 def test_one():
     asyncio.run(main())
 def test_two():
@@ -148,7 +155,7 @@ def test_a_failure_names_line_call_cause_and_advice(limited: subprocess.Complete
     _, _, slow = failures.partition(" test_slow _")
     own, _, _ = slow.partition("\n____")
     assert "sleeping" in own.splitlines()[1]
-    assert "test_cases.py:7 in stall.<locals>.main" in own
+    assert "test_cases.py:9 in stall.<locals>.main" in own
     assert "time.sleep(seconds)" in own
     assert "await asyncio.sleep(...)" in own
     assert "Traceback" not in own
@@ -159,9 +166,15 @@ def test_a_failure_names_line_call_cause_and_advice(limited: subprocess.Complete
 
 def test_the_end_counts_bugs_and_names_tests(limited: subprocess.CompletedProcess[str]) -> None:
     _, _, end = limited.stdout.partition("= stalls of event loops =")
-    assert " in 9 stalls, the longest " in end
-    assert "sleep: time.sleep(seconds) in main (test_cases.py:7)" in end
-    assert "and 6 more tests" in end
+    assert counted(r" in (\d+) stalls, the longest ", end) >= 9  # a busy machine may add some
+    assert "sleep: time.sleep(seconds) in main (test_cases.py:9)" in end
+    assert counted(r"and (\d+) more tests", end) >= 6
+
+
+def counted(pattern: str, text: str) -> int:
+    found = re.search(pattern, text)
+    assert found is not None, text
+    return int(found[1])
 
 
 def test_unless_asked_for_nothing_is_loaded(tmp_path: Path) -> None:
@@ -181,7 +194,7 @@ def test_fixture(loopcanary):
 def test_known_bugs_fail_no_test_and_gone_ones_are_said(tmp_path: Path) -> None:
     assert run(tmp_path, "--loopcanary-write-baseline=known.json", text=STALLS).returncode == 0
     known = json.loads((tmp_path / "known.json").read_text())
-    assert [bug["title"] for bug in known["groups"]] == ["time.sleep(0.2) in main (test_cases.py:4)"]
+    assert "time.sleep(seconds) in main (test_cases.py:7)" in [bug["title"] for bug in known["groups"]]
     known["groups"].append({"fingerprint": "1:gone", "title": "requests.get(url)"})
     (tmp_path / "known.json").write_text(json.dumps(known))
     options = ("--loopcanary-fail=100ms", "--loopcanary-baseline=known.json")
@@ -198,7 +211,7 @@ def test_workers_of_xdist_send_what_they_saw(tmp_path: Path) -> None:
         tmp_path, "-n", "2", "--dist", "each", "--loopcanary", f"--loopcanary-store={store}", text=STALLS
     )
     assert result.returncode == 0
-    assert " in 4 stalls, the longest " in result.stdout
+    assert counted(r" in (\d+) stalls, the longest ", result.stdout) >= 4
     assert list(store.iterdir())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 from tests.program.programs.blocking import slow
@@ -12,7 +13,7 @@ from loopcanary.engine.canary import Canary
 from loopcanary.portable.lanes import LANES_MAX
 from loopcanary.pytesting import watch as watches
 
-MS = 1_000_000
+THRESHOLD_NS = 100_000_000
 
 
 @pytest.fixture(params=["native", "portable"])
@@ -20,7 +21,7 @@ def watch(tmp_path, request, monkeypatch):
     if request.param == "native":
         pytest.importorskip("loopcanary._native", reason="needs the C core")
     monkeypatch.setenv("LOOPCANARY_ENGINE", request.param)
-    watch = watches.TestsWatch(100 * MS, str(tmp_path / "store"))
+    watch = watches.TestsWatch(THRESHOLD_NS, str(tmp_path / "store"))
     watch.start()
     yield watch
     watch.stop()
@@ -34,6 +35,16 @@ async def turn() -> None:
     await asyncio.sleep(0)
 
 
+def assert_quiet(watch) -> None:
+    began_ns = time.monotonic_ns()
+    asyncio.run(turn())
+    took_ns = time.monotonic_ns() - began_ns
+    stalls = watch.new_stalls()
+    if stalls and took_ns >= THRESHOLD_NS:
+        pytest.skip("the machine stopped a loop that does nothing")
+    assert stalls == []
+
+
 def in_a_thread(main) -> None:
     thread = threading.Thread(target=asyncio.run, args=(main(),))
     thread.start()
@@ -45,16 +56,14 @@ def test_figures_of_loops_are_read_only_after_a_stall(watch, monkeypatch) -> Non
     statistics = Canary.statistics
     monkeypatch.setattr(Canary, "statistics", lambda self: reads.append(1) or statistics(self))
     for _ in range(20):
-        asyncio.run(turn())
-        assert watch.new_stalls() == []
+        assert_quiet(watch)
     assert reads == []
     asyncio.run(block())
     assert watch.new_stalls()
     after = len(reads)
     assert after
     for _ in range(20):
-        asyncio.run(turn())
-        assert watch.new_stalls() == []
+        assert_quiet(watch)
     assert len(reads) == after
 
 

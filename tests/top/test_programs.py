@@ -100,11 +100,8 @@ def test_a_program_that_hangs_with_the_gil_and_is_killed(survey: Any, tmp_path: 
     with watched(HANGS, tmp_path, package_path) as program:
         eyes = Eyes(survey, program.pid)
         row = until(lambda: eyes.row(hangs_in_something))
-        assert row.utilization_now == pytest.approx(1, abs=0.001)  # the look itself lasts
         assert row.work is not None
         assert (row.work.callback, row.work.task) == ("work", "request-7")
-        assert row.work_ns is not None
-        assert row.work_ns >= 1_000_000_000
         assert row.stalls >= 1  # on a busy machine its start may have been one, too
         assert row.is_near
         assert row.store == str(tmp_path / "store")
@@ -117,8 +114,9 @@ def test_a_program_that_hangs_with_the_gil_and_is_killed(survey: Any, tmp_path: 
 
 
 def hangs_in_something(row: LaneRow) -> bool:
-    """In what, the watchdog has found out."""
-    return row.state is State.HUNG and row.utilization_now is not None and row.work is not None
+    """In what, the watchdog has found out. All of the time between two looks, but for what they last."""
+    is_busy = row.utilization_now == pytest.approx(1, abs=0.001)
+    return row.state is State.HUNG and is_busy and row.work is not None and (row.work_ns or 0) >= 1_000_000_000
 
 
 def was_killed_in_it(row: LaneRow) -> bool:
@@ -158,7 +156,6 @@ def test_once_from_the_command_line(loopcanary: Any, place: Path, package_path: 
         hung = until(lambda: _told(loopcanary, words))
         assert hung["pid"] == program.pid
         assert hung["callback"] == "work"
-        assert hung["utilization"]["now"] == pytest.approx(1)
         text = loopcanary("top", "--once", "--interval", "0.1", "--filter", words)
         assert text.returncode == 0
         assert text.stderr == ""
@@ -172,7 +169,8 @@ def test_once_from_the_command_line(loopcanary: Any, place: Path, package_path: 
 def _told(loopcanary: Any, words: str) -> dict[str, Any] | None:
     ran = loopcanary("top", "--once", "--format", "json", "--interval", "0.1", "--filter", words)
     found = json.loads(ran.stdout)["loops"]
-    return found[0] if found and found[0]["state"] == "hung" and found[0]["callback"] else None
+    hung = [one for one in found if one["state"] == "hung" and one["callback"]]
+    return hung[0] if hung and hung[0]["utilization"]["now"] == pytest.approx(1) else None
 
 
 def test_group_and_stack_of_a_program_that_hangs(survey: Any, tmp_path: Path, package_path: Path):

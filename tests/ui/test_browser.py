@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from tests.building.issues import ISSUES, SLOW_METHOD, STARTUP, TRACES
 from tests.building.stalls import HOSTILE, SESSION, STALL, hostile_stall, session, stall
+from tests.program.watching import PROGRAMS
 
 from loopcanary.model import Cause
 from loopcanary.store import Retention, Store
@@ -31,8 +32,8 @@ if CHROMIUM is None:
     pytest.skip("no Chromium", allow_module_level=True)
 
 LOOPCANARY = "import sys; from loopcanary.cli import main; sys.exit(main())"
-PROGRAM = """
-import asyncio, sys, time
+PROGRAM = f"""
+import asyncio, sys, time; sys.path.append({str(PROGRAMS)!r}); from blocking import until_sampled
 async def price():
     time.sleep(0.25)
 async def main():
@@ -45,7 +46,8 @@ async def main():
     print("late", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
 async def late():
-    time.sleep(0.3)
+    for seconds in until_sampled(0.3):
+        time.sleep(seconds)
 asyncio.run(main())
 """
 _PATIENCE_MS = 120_000

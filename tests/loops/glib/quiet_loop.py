@@ -14,6 +14,7 @@ canary = loopcanary.install(store=sys.argv[1], console="off", engine="native")
 from gi.repository import GLib  # noqa: E402 - watched from its import on
 
 PAUSE_MS = 1_100  # longer than a hang
+PAUSES = 2
 
 
 def idle():
@@ -52,4 +53,5 @@ loop.run()
 time.sleep(0.4)
 (seen,) = canary.loops()
 loopcanary.uninstall()
-sys.stdout.write(json.dumps({"frames": frames[0], "kind": seen.kind, "utilization": seen.utilization}))
+busy = {"kind": seen.kind, "busy_ms": seen.busy_ns / 1e6, "window_ms": seen.window_ns / 1e6}
+sys.stdout.write(json.dumps({"frames": frames[0], "paused_ms": PAUSES * PAUSE_MS, "loop": busy}))

@@ -8,7 +8,8 @@ import sys
 import time
 
 import pytest
-from tests.program.watching import PROGRAMS, Watched, not_by_the_host
+from tests.loops.blocked import TOLERANCE_MS
+from tests.program.watching import PROGRAMS, Watched, admitted, not_by_the_host
 
 pytest.importorskip("pygame", exc_type=ImportError)
 pytestmark = pytest.mark.native
@@ -84,7 +85,7 @@ def test_a_game_that_runs_already_is_watched_and_left_as_it_was(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     report = Watched(store=tmp_path / "store", engine="native").report()
-    (stall,) = not_by_the_host(report["stalls"])
+    (stall,) = [stall for stall in not_by_the_host(report["stalls"]) if stall["samples"]]
     assert (stall["culprit"]["function"], stall["loop"]) == ("slow", "pygame")
 
 
@@ -126,22 +127,37 @@ def test_what_is_known_of_the_frames_outlives_a_kill(tmp_path):
     assert [issue["event"] for issue in report["issues"] if issue["kind"] == "input"] == ["KeyDown"]
 
 
+FRAME_MS = 200
 HELD_AT_THE_END_OF_A_WAIT = (
     PRELUDE
-    + """
+    + f"""
 import ctypes
-ticking = []
+sys.path.insert(0, {str(PROGRAMS)!r})
+"""
+    """
+import loopcanary
+from blocking import until_sampled
+loopcanary.statistics()  # which loads modules with its first call, and gives up the GIL meanwhile
+sys.setswitchinterval(1_000)  # only who waits gives up the GIL
+ticking, holds = [], []
 def decode():
     while not ticking:
         time.sleep(0.001)
-    ctypes.PyDLL(None).usleep(600_000)
+    holds.append(True)
+    for seconds in until_sampled(0.6):
+        ctypes.PyDLL(None).usleep(int(seconds * 1e6))
 decoder = threading.Thread(target=decode, name="decoder")
 decoder.start()
 pygame.display.flip()
 clock.tick(5)
-ticking.append(True)
-clock.tick(5)
+while not holds:  # a crowded machine may not run the decoder within a frame
+    pygame.display.flip()
+    ticking.append(True)
+    clock.tick(5)
+    ticking.clear()
+print(clock.get_time())
 pygame.display.flip()
+pygame.quit()
 decoder.join()
 """
 )
@@ -149,8 +165,13 @@ decoder.join()
 
 def test_a_wait_for_the_gil_at_the_end_of_a_wait_for_the_next_frame_is_a_stall(tmp_path):
     watched = Watched(store=tmp_path / "store", engine="native")
-    watched.run("-c", HELD_AT_THE_END_OF_A_WAIT)
-    (stall,) = [stall for stall in watched.report()["stalls"] if stall["holder"]]
-    assert (stall["cause"], stall["callback"]["name"]) == ("gil", None)
-    assert (stall["holder"]["thread"], stall["holder"]["culprit"]["function"]) == ("decoder", "decode")
-    assert 250 < stall["duration_ms"] < 600  # without what was left of the frame's 200 ms
+    done = watched.run("-c", HELD_AT_THE_END_OF_A_WAIT)
+    held = [stall for stall in watched.report()["stalls"] if (stall["holder"] or {}).get("thread") == "decoder"]
+    (stall,) = held
+    assert stall["cause"] in admitted(stall, ("gil",))
+    assert stall["callback"]["name"] is None
+    assert stall["holder"]["culprit"]["function"] == "decode"
+    # Without what was left of the frame's 200 ms, which are in all of a tick's time.
+    assert stall["duration_ms"] < int(done.stdout) - FRAME_MS + TOLERANCE_MS
+    if "host" not in admitted(stall, ()):
+        assert stall["duration_ms"] > 250

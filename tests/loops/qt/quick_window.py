@@ -17,7 +17,8 @@ from pathlib import Path
 import loopcanary
 
 sys.path.insert(0, sys.argv[1])
-from clock import BlockClock  # of that folder
+from blocking import until_sampled  # of that folder
+from clock import BlockClock
 
 QtCore = import_module(f"{sys.argv[2]}.QtCore")
 QtGui = import_module(f"{sys.argv[2]}.QtGui")
@@ -83,7 +84,8 @@ class Ticker(QtCore.QObject):
     def timerEvent(self, event):  # noqa: N802 - Qt's name
         self.killTimer(event.timerId())
         with shop.clock:
-            time.sleep(LONG_S)  # culprit of timerEvent
+            for seconds in until_sampled(LONG_S):
+                time.sleep(seconds)  # culprit of timerEvent
         later(shop.arrive)
 
 
@@ -115,20 +117,23 @@ class Shop(QtCore.QObject):
     @Slot()
     def order(self):
         with self.clock:
-            time.sleep(LONG_S)  # culprit of order
+            for seconds in until_sampled(LONG_S):
+                time.sleep(seconds)  # culprit of order
         later(self.arrive)
 
     @Slot()
     def poll(self):
         with self.clock:
-            time.sleep(LONG_S)  # culprit of poll
+            for seconds in until_sampled(LONG_S):
+                time.sleep(seconds)  # culprit of poll
         later(self.arrive)
 
     def _total(self):
         if self.is_slow:
             self.is_slow = False
             with self.clock:
-                time.sleep(LONG_S)  # culprit of _total
+                for seconds in until_sampled(LONG_S):
+                    time.sleep(seconds)  # culprit of _total
             later(self.arrive)
         return self.swaps
 
@@ -149,7 +154,8 @@ class Shop(QtCore.QObject):
 
     def freeze(self):
         with self.clock:
-            time.sleep(LONG_S)  # culprit of freeze
+            for seconds in until_sampled(LONG_S):
+                time.sleep(seconds)  # culprit of freeze
         later(self.arrive)
 
 

@@ -1,4 +1,5 @@
-"""A window in which nothing blocks: quiet_window.py BINDING. Prints how many frames it drew."""
+"""A window in which nothing blocks: quiet_window.py BINDING. Prints how many frames it drew, and for how many
+milliseconds it paused."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ QtCore = import_module(f"{sys.argv[1]}.QtCore")
 QtWidgets = import_module(f"{sys.argv[1]}.QtWidgets")
 
 PAUSE_MS = 1_100  # longer than a hang
+PAUSES = 4
 
 
 class Canvas(QtWidgets.QWidget):
@@ -76,4 +78,4 @@ window.setWindowTitle("quiet")
 window.show()
 QtCore.QTimer.singleShot(0, idle)
 application.exec()
-sys.stdout.write(str(window.frames))
+sys.stdout.write(f"{window.frames} {PAUSES * PAUSE_MS}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from tests.program.watching import PROGRAMS, Watched, not_by_the_host
+from tests.program.watching import PROGRAMS, Watched, not_by_the_host, unexplained
 
 from .needing import needs, needs_module
 
@@ -78,4 +78,4 @@ def test_a_block_is_one_stall_of_qt_s(tmp_path, monkeypatch, binding, library, r
     others = [
         stall for stall, name in zip(stalls, functions, strict=True) if not str(name).startswith("in_a_")
     ]
-    assert all(stall["duration_ms"] < 3000 for stall in others)
+    assert all(stall["duration_ms"] < 3000 for stall in unexplained(others))

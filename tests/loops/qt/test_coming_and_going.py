@@ -245,29 +245,38 @@ def test_a_program_that_asks_for_events_again_and_again(tell):
 canary = install()
 application = QtWidgets.QApplication([])
 window = QtWidgets.QLabel("progress")
+slept = []
+def sleep():
+    began = time.monotonic_ns()
+    time.sleep(0.3)
+    slept.append(time.monotonic_ns() - began)
 def busy_in(work):
-    before = own_loop(canary).busy_ns if own_loop(canary) else 0
+    "Nanoseconds: what the loop says, and what the program did but sleep."
+    began, before = time.monotonic_ns(), own_loop(canary).busy_ns if own_loop(canary) else 0
     work()
-    return (own_loop(canary).busy_ns - before) // 1_000_000
+    busy_ns = own_loop(canary).busy_ns - before
+    return busy_ns, time.monotonic_ns() - began - slept.pop()
 def program(then):
     window.show()
     for _ in range(5):
         application.processEvents()
     then()
-    time.sleep(0.3)
+    sleep()
 def execute():
     QtCore.QTimer.singleShot(1, application.quit)
     application.exec()
 def ask_once():
     application.processEvents()
-    time.sleep(0.3)
+    sleep()
 polls = busy_in(lambda: program(int))
-rest = busy_in(lambda: time.sleep(0.3))
+rest = busy_in(sleep)
 print(json.dumps([polls, rest, *(busy_in(lambda: program(then)) for then in (window.close, execute)),
                   busy_in(ask_once)]))
 """)
     polls, *others = told
-    assert polls >= 300 > max(others)
+    assert polls[0] >= 300_000_000
+    # A crowded machine makes the rest long, and the sleep is no part of it.
+    assert [busy_ns for busy_ns, awake_ns in others if busy_ns > awake_ns] == []
 
 
 def test_signals_call_processevents_with_what_it_takes(tell):
@@ -298,14 +307,20 @@ def test_what_another_thread_does_between_pumps_keeps_no_window_waiting(tell):
     told = tell("""
 canary = install()
 application = QtCore.QCoreApplication([])
+awake = []
 def poll():
+    began, slept_ns = time.monotonic_ns(), 0
     loop = QtCore.QEventLoop()
     for _ in range(6):
         loop.processEvents()
+        sleeps = time.monotonic_ns()
         time.sleep(0.05)
+        slept_ns += time.monotonic_ns() - sleeps
+    awake.append(time.monotonic_ns() - began - slept_ns)
 worker = threading.Thread(target=poll)
 worker.start()
 worker.join()
-print(json.dumps([loop.busy_ns // 1_000_000 for loop in canary.loops() if loop.thread != "MainThread"]))
+print(json.dumps([awake[0], [loop.busy_ns for loop in canary.loops() if loop.thread != "MainThread"]]))
 """)
-    assert all(busy < 50 for busy in told)
+    awake_ns, busy = told
+    assert all(busy_ns <= awake_ns for busy_ns in busy)

@@ -1,4 +1,4 @@
-"""A window in which nothing blocks. Prints how often its animation ran."""
+"""A window in which nothing blocks. Prints how often its animation ran, and for how long it paused."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tkinter as tk
 from tkinter import messagebox, simpledialog
 
 PAUSE_MS = 1_100  # longer than a hang
+PAUSES = 5
 
 
 def idle():
@@ -71,4 +72,4 @@ root.after(0, idle)
 root.mainloop()
 # The window is gone: what the program does now is not the window's.
 time.sleep(0.4)
-sys.stdout.write(str(frames[0]))
+sys.stdout.write(f"{frames[0]} {PAUSES * PAUSE_MS}")

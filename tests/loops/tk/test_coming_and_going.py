@@ -148,8 +148,10 @@ def tick():
     ticks.append(1)
     root.after(1, tick)
 tick()
-while len(ticks) < 20:
+updates = 0
+while len(ticks) < 20 or updates < 20:
     root.update()
+    updates += 1
     time.sleep(0.002)
 root.destroy()
 (loop,) = tk_loops(canary)
@@ -157,7 +159,7 @@ time.sleep(0.05)
 (later,) = tk_loops(canary)
 print(json.dumps([loop.turns, loop.callbacks, loop.busy_ns == later.busy_ns, len(ticks)]))
 """)
-    # The first one is called by hand; of the others two may be due in one update.
+    # The first one is called by hand; of the others several may be due in one update, and none in another.
     assert callbacks == ticks - 1 >= 19
     assert turns >= 10
     assert stopped
@@ -167,10 +169,20 @@ BUSY = """
 import tkinter
 from tkinter import commondialog
 canary = install()
+slept_ns = 0
+def sleep(seconds):
+    global slept_ns
+    began = time.monotonic_ns()
+    time.sleep(seconds)
+    slept_ns += time.monotonic_ns() - began
 def busy_in(work):
+    "Nanoseconds: what the loop says, and what the program did but sleep."
+    global slept_ns
+    slept_ns, began = 0, time.monotonic_ns()
     before = sum(loop.busy_ns for loop in tk_loops(canary))
     work()
-    return round((sum(loop.busy_ns for loop in tk_loops(canary)) - before) / 1_000_000)
+    busy_ns = sum(loop.busy_ns for loop in tk_loops(canary)) - before
+    return busy_ns, time.monotonic_ns() - began - slept_ns
 """
 
 
@@ -186,39 +198,41 @@ def program(root, closes):
         if number == 4:
             if closes:
                 tkinter.Toplevel(root).destroy()
-            time.sleep(0.3)
+            sleep(0.3)
 root = tkinter.Tk()
-within = busy_in(lambda: program(root, False))
+within, _ = busy_in(lambda: program(root, False))
 closed = busy_in(lambda: program(root, True))
-returned = busy_in(lambda: time.sleep(0.3))
+returned, _ = busy_in(lambda: sleep(0.3))
 root.destroy()
 print(json.dumps([within, returned, closed]))
 """)
-    assert within >= 300 > closed
+    assert within >= 300_000_000
     assert returned == 0
+    busy_ns, awake_ns = closed  # which a crowded machine makes long, and the sleep is no part of
+    assert busy_ns <= awake_ns
 
 
 def test_dialogs_and_single_updates_before_long_work_are_no_loop(tell):
-    busy = tell(f"""{BUSY}
+    busy_ns, awake_ns = tell(f"""{BUSY}
+root = tkinter.Tk()
+root.withdraw()
 class Dialog(commondialog.Dialog):
     command = "set"
 def program():
-    root = tkinter.Tk()
-    root.withdraw()
     for _ in range(5):
         Dialog(root, value="x").show()
-        time.sleep(0.1)
+        sleep(0.1)
     root.update()
-    time.sleep(0.1)
+    sleep(0.1)
     splash = tkinter.Toplevel(root)
     for _ in range(9):
         splash.update()
     splash.destroy()
-    time.sleep(0.3)
+    sleep(0.3)
     root.destroy()
 print(json.dumps(busy_in(program)))
 """)
-    assert busy < 100
+    assert busy_ns <= awake_ns
 
 
 def test_one_update_is_no_loop(tell):
@@ -383,9 +397,8 @@ root.update()
 now_ms = time.monotonic_ns() // 1_000_000 % (1 << 32)
 root.event_generate("<Button-1>", x=1, y=1, time=now_ms - 30)
 def refresh():
-    pass
+    root.after(1, root.destroy)
 root.after_idle(refresh)
-root.after(50, root.destroy)
 root.mainloop()
 figures = canary.tracing.traces.figures()
 print(json.dumps([[(one.loop, one.events, one.worst_ns >= 25_000_000) for one in figures.input],
@@ -509,9 +522,14 @@ board = tkinter.Canvas(root, name="board")
 board.pack()
 board.create_rectangle(0, 0, 50, 50, fill="red")
 root.tk.eval('''
-proc move {by} {.board move all $by 0; after 5 move [expr -$by]}
-after 1 move 1
-after 1000 {set enough 1}''')
+set left 60
+proc move {by} {
+    .board move all $by 0
+    if {[incr ::left -1] == 0} {after idle {set enough 1}}
+    # Behind what draws this one: on a crowded machine the time of the next one has come before.
+    after idle [list after 5 move [expr -$by]]
+}
+after 1 move 1''')
 frames = []
 root.after(10, hand_over)
 root.mainloop()

@@ -10,7 +10,7 @@ import time
 import pytest
 import trio
 from tests.patches.everything import Objects
-from tests.program.programs.blocking import slow
+from tests.program.programs.blocking import LONG_S, slow
 
 import loopcanary
 from loopcanary import _native
@@ -110,7 +110,13 @@ def test_runs_of_several_threads(watch):
             thread.start()
         for thread in threads:
             thread.join()
-    assert sorted(task for _, task, _ in told(watch)) == ["task 0", "task 1", "task 2"]
+    # Several that block at once may end with the samples of others: on a busy machine one may have none.
+    blocked = [stall for stall in watch.all_stalls() if stall.duration_ns >= LONG_S * 1e9]
+    assert {stall.thread for stall in blocked} == {thread.name for thread in threads}
+    tasks = sorted(task for _, task, _ in told(watch))
+    assert len(tasks) == len({*tasks} & {"task 0", "task 1", "task 2"}) > 0
+    if all(stall.samples for stall in blocked):
+        assert tasks == ["task 0", "task 1", "task 2"]
 
 
 def test_anyio_on_trio(watch):

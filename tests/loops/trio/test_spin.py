@@ -57,11 +57,11 @@ def test_runs_that_spin_and_runs_that_wait(tmp_path, function, count, clock, nam
     watched.run("-c", PROGRAM.format(function=function, count=count, clock=clock, spins=name is not None))
     report = watched.report()
     (session,) = report["sessions"]
-    found = [one for one in report["issues"] if one["kind"] != "startup"]
+    found = [one for one in report["issues"] if one["kind"] == "idle"]
     if name is None:
         assert (found, session["idle"]) == ([], [])
         return
     issue = found[0]
-    assert (issue["kind"], issue["handler"], issue["loop"]) == ("idle", name, "trio")
-    assert issue["runs"] >= 1_000
+    assert (issue["handler"], issue["loop"]) == (name, "trio")
+    assert issue["runs"] >= 256  # the fewest that are looked at; on a crowded machine a second may have no more
     assert issue["duration_ms"] > 1_000
