@@ -107,23 +107,33 @@ TEST(the_latest_are_kept)
     close_all();
 }
 
+static uint32_t rung; /* before there was anything to look at */
+
 static void *look_once_asked(void *unused)
 {
     (void)unused;
-    while (LC_LOAD(signals()->seen) == 0) {
+    while (atomic_load(&s.watchdog.bell) == rung) {
         usleep(100);
     }
     lc_kill_signals_look(&s.watchdog);
     return NULL;
 }
 
-TEST(in_a_stall_all_threads_are_read_before_it_goes_on)
+/* A thread that looks once, as soon as a handler has rung. */
+static pthread_t start_watchdog(void)
 {
     pthread_t watchdog;
+    rung = atomic_load(&s.watchdog.bell);
+    CHECK(pthread_create(&watchdog, NULL, look_once_asked, NULL) == 0);
+    return watchdog;
+}
+
+TEST(in_a_stall_all_threads_are_read_before_it_goes_on)
+{
     open_with_handler();
     stall();
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_STALL && LC_LOAD(slot(&s, 0)->thread_count) == 0);
-    CHECK(pthread_create(&watchdog, NULL, look_once_asked, NULL) == 0);
+    const pthread_t watchdog = start_watchdog();
     const uint64_t before = lc_now_ns();
     raise(SIGTERM);
     const bool is_read = LC_LOAD(slot(&s, 0)->thread_count) > 0;
@@ -132,6 +142,9 @@ TEST(in_a_stall_all_threads_are_read_before_it_goes_on)
     CHECK(pthread_join(watchdog, NULL) == 0);
     const uint64_t threads = LC_LOAD(slot(&s, 0)->thread_count);
     CHECK(threads > 0);
+    for (uint64_t i = 0; i < threads; i++) {
+        slot(&s, 0)->threads[i].at_ns = lc_now_ns() + 500000000u; /* however late this one is run */
+    }
     lc_stall_watch_take_threads(&s.watchdog, 0);
     CHECK(LC_LOAD(slot(&s, 0)->thread_count) == threads); /* they have just been read */
     age_callback(&s, 1000);
@@ -157,7 +170,6 @@ static void comes_back(int number)
 
 TEST(a_fault_makes_a_stall_of_the_turn_that_it_comes_in)
 {
-    pthread_t watchdog;
     volatile char *forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct sigaction wanted = {.sa_handler = comes_back, .sa_flags = SA_NODEFER};
     struct sigaction before;
@@ -167,11 +179,13 @@ TEST(a_fault_makes_a_stall_of_the_turn_that_it_comes_in)
     lc_kill_signals_begin(&s.watchdog, LC_SIGNAL_BIT(SIGSEGV), NULL);
     atomic_store(&s.watchdog.life, LC_LIFE_RUNS);
     LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
+    LC_STORE(s.lane->threshold, UINT64_MAX / 4u); /* no wait for a core makes it a stall */
+    LC_STORE(s.lane->sample_delay, UINT64_MAX / 4u);
     lc_turn_begin(stage_context(&s), s.lane);
     lc_callback_begin(s.lane, 7, 0);
-    look(&s); /* which has just begun: there is nothing to see yet */
+    look(&s); /* there is nothing to see yet */
     CHECK(slot(&s, 0) == NULL);
-    CHECK(pthread_create(&watchdog, NULL, look_once_asked, NULL) == 0);
+    const pthread_t watchdog = start_watchdog();
     if (sigsetjmp(back, 1) == 0) {
         *forbidden = 1;
     }
@@ -194,11 +208,10 @@ TEST(a_fault_makes_a_stall_of_the_turn_that_it_comes_in)
 /* On this thread, of an engine that has seen none before; the watchdog looks once. */
 static void fault_once(volatile char *forbidden)
 {
-    pthread_t watchdog;
     CHECK(lc_kill_signals_end());
     lc_kill_signals_begin(&s.watchdog, LC_SIGNAL_BIT(SIGSEGV), NULL);
     LC_STORE(signals()->seen, 0);
-    CHECK(pthread_create(&watchdog, NULL, look_once_asked, NULL) == 0);
+    const pthread_t watchdog = start_watchdog();
     if (sigsetjmp(back, 1) == 0) {
         *forbidden = 1;
     }
@@ -255,7 +268,7 @@ TEST(a_fault_whose_handler_has_mended_one_is_not_waited_for)
     LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
     fault_once(forbidden);
     calls = 0;
-    const uint64_t begin = own_cpu_ns(); /* a fault is waited for awake */
+    const uint64_t begin = own_cpu_ns();      /* a fault is waited for awake */
     for (volatile int i = 0; i < 1000; i++) { /* nobody looks */
         if (sigsetjmp(back, 1) == 0) {
             *forbidden = 1;
@@ -368,7 +381,6 @@ TEST(a_fault_in_a_handler_of_another_signal_began_with_itself)
     const struct sigaction mends = {.sa_handler = comes_back, .sa_flags = SA_NODEFER},
                            errs = {.sa_handler = faults, .sa_flags = SA_ONSTACK};
     struct sigaction before;
-    pthread_t watchdog;
     wall = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     open_with_handler();
     raise(SIGTERM);
@@ -378,7 +390,7 @@ TEST(a_fault_in_a_handler_of_another_signal_began_with_itself)
     CHECK(sigaltstack(&apart, NULL) == 0 && sigaction(SIGUSR1, &errs, NULL) == 0);
     lc_kill_signals_begin(&s.watchdog, LC_SIGNAL_BIT(SIGSEGV), NULL);
     atomic_store(&s.watchdog.life, LC_LIFE_RUNS);
-    CHECK(pthread_create(&watchdog, NULL, look_once_asked, NULL) == 0);
+    const pthread_t watchdog = start_watchdog();
     if (sigsetjmp(back, 1) == 0) {
         raise(SIGUSR1);
     }
