@@ -177,7 +177,8 @@ print(type(machinery._find_and_load).__name__)
 @BOTH_WAYS
 def test_each_run_has_a_short_record_of_its_start(tmp_path, keeper):
     (tmp_path / "app.py").write_text(SERVES)
-    assert run(tmp_path, keeper, "run", "app.py", limit="1ms").stdout == "function\n"
+    done = run(tmp_path, keeper, "run", "--threshold", "1h", "app.py", limit="1ms")
+    assert done.stdout == "function\n"
     [start] = starts(tmp_path)
     assert (start["start"], start["threshold_ms"], start["imports"]) == ("unknown", 0, 0)
     assert {"interpreter", "first-turn", "listening"} <= {*reached(start)}
