@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ def evidence_of(watch, monkeypatch):
         async def watched():
             await asyncio.sleep(0)  # the engine runs from the first turn on
             taken.clear()
+            _ends.clear()
             await main()
 
         with watch.installed(**settings) as canary:
@@ -58,6 +60,17 @@ def keeping(read, taken):
     return keep
 
 
+_ends: list[tuple[int, int]] = []
+"""Of short callbacks, one after the other: when each was over, and how long it was asked to take."""
+
+
+def skip_where_the_host_stopped_one(threshold_ns: int) -> None:
+    """Such a callback is a stall by itself, which divides the turn (decision 0005)."""
+    stops = [now - before - asked for (before, _), (now, asked) in pairwise(_ends)]
+    if max(stops) >= threshold_ns:
+        pytest.skip(f"the machine stopped a short callback for {max(stops) / 1e6:.0f} ms")
+
+
 def wait_for_the_watchdog(goal: list[int]) -> None:
     """Keeps the turn busy until two samples were taken in it: the second one's look came after the wish of
     the first. Many are called one after the other, so that none is a stall by itself."""
@@ -65,6 +78,7 @@ def wait_for_the_watchdog(goal: list[int]) -> None:
     goal or goal.append(taken + 2)
     if taken < goal[0]:
         time.sleep(0.05)
+    _ends.append((time.monotonic_ns(), 50_000_000))
 
 
 def spin(seconds: float) -> int:
@@ -72,10 +86,13 @@ def spin(seconds: float) -> int:
     begin = time.monotonic_ns()
     while time.monotonic_ns() - begin < seconds * 1e9:
         pass
-    return time.monotonic_ns() - begin
+    end = time.monotonic_ns()
+    _ends.append((end, round(seconds * 1e9)))
+    return end - begin
 
 
 def the_turn(evidence: list[StallEvidence]) -> StallEvidence:
+    skip_where_the_host_stopped_one(THRESHOLD_NS)
     (turn,) = [one for one in evidence if one.contributors and one.scope is StallScope.TURN]
     return turn
 
@@ -230,11 +247,17 @@ def test_a_callback_that_stalls_alone_has_no_contributors(evidence_of):
 
 
 def test_what_is_left_of_a_turn_beside_its_stall_is_a_burst_of_its_own(evidence_of):
+    def stall() -> None:
+        taken = loopcanary.statistics()["samples_taken"]
+        spin(0.8)
+        while loopcanary.statistics()["samples_taken"] < taken + 2:
+            spin(0.05)
+
     async def main():
         loop, goal = asyncio.get_running_loop(), []
         for _ in range(600):
             loop.call_soon(spin, 0.001)
-        loop.call_soon(spin, 0.8)
+        loop.call_soon(stall)
         for _ in range(WAITERS):
             loop.call_soon(wait_for_the_watchdog, goal)
         for _ in range(600):
@@ -242,10 +265,10 @@ def test_what_is_left_of_a_turn_beside_its_stall_is_a_burst_of_its_own(evidence_
         await asyncio.sleep(0)
 
     found = evidence_of(main, threshold="500ms", sample_delay="20ms")
+    skip_where_the_host_stopped_one(500_000_000)
     [callback] = [one for one in found if one.scope is StallScope.CALLBACK]
-    [before, after] = sorted(
-        (one for one in found if one.scope is StallScope.TURN), key=lambda one: one.begin_ns
-    )
+    turns = (one for one in found if one.scope is StallScope.TURN and one.turn_callbacks >= 600)
+    [before, after] = sorted(turns, key=lambda one: one.begin_ns)
     assert before.turn_callbacks == 600
     assert after.turn_callbacks == WAITERS + 600 + 1  # and the main task's step
     assert abs(before.end_ns - callback.begin_ns) < 1_000_000
@@ -368,12 +391,12 @@ def test_a_hang_tells_which_threads_want_the_gil(evidence_of):
     async def main():
         eager.start()
         begun.wait()
-        ctypes.PyDLL(None).usleep(1_500_000)  # with the GIL in hand
+        ctypes.PyDLL(None).usleep(6_000_000)  # with the GIL in hand; a look is due after a second
         over.set()
 
     eager = threading.Thread(target=want_it, name="eager")
     before = sys.getswitchinterval()
-    sys.setswitchinterval(30)  # one wait for the GIL, and not many in a row
+    sys.setswitchinterval(60)  # one wait for the GIL, and not many in a row
     try:
         evidence = max(evidence_of(main), key=lambda one: one.end_ns - one.begin_ns)
     finally:

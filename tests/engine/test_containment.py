@@ -259,7 +259,8 @@ def test_an_unstored_session_is_left_to_the_next_start(place):
         parts = canary._engine.parts
         while not parts.pipeline.recent:
             time.sleep(0.01)
-        other = sqlite3.connect(os.environ["LOOPCANARY_STORE"] + "/loopcanary.db", isolation_level=None)
+        path = os.environ["LOOPCANARY_STORE"] + "/loopcanary.db"
+        other = sqlite3.connect(path, timeout=60, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         loopcanary.uninstall()
     """)

@@ -9,7 +9,7 @@ import pytest
 
 from loopcanary.model import Cause, Stall, StallScope, StallState
 
-from .watching import Place
+from .watching import PATIENT_SIGNALS, PRELUDE, Place
 
 pytestmark = pytest.mark.native
 
@@ -70,7 +70,7 @@ STORIES = {
 def crashed(place: Place, program: str, **env: str) -> tuple[Stall, str]:
     """The crash, and what was on stderr."""
     done = place.run(
-        place.program(PARTS + program),
+        place.program(PARTS + program, prelude=PATIENT_SIGNALS + PRELUDE),
         status=-signal.SIGSEGV,
         LOOPCANARY_SIGNALS="segv,bus,fpe,ill",
         **env,

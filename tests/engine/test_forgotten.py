@@ -32,7 +32,9 @@ def begun(place):
         """)
         # A process's number may be that of one before, which was killed and left its own.
         before = set(SHARED_MEMORY.glob("loopcanary-*"))
-        process = place.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # A stall would start a keeper, which takes in what the test looks for.
+        calm = place.environment(LOOPCANARY_THRESHOLD="1h")
+        process = place.start(program, env=calm, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout.readline() == b"ready\n"
         (file,) = set(SHARED_MEMORY.glob(f"loopcanary-{os.getuid()}-*-{process.pid}-*.flight")) - before
         return process, file

@@ -14,10 +14,13 @@ from .watching import Place
 pytestmark = pytest.mark.native
 
 HANGS = """
-import re
+import ctypes
 
 def parse():
-    re.match(r"(a+)+$", "a" * 60 + "b")  # holds the GIL for longer than anybody waits
+    # Holds the GIL for longer than anybody waits, whatever signals come, and takes no core from others.
+    python, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)
+    while True:
+        python.pthread_mutex_lock(mutex)
 
 async def main():
     await asyncio.sleep(0)
@@ -35,12 +38,16 @@ BEFORE = {
 }
 
 
+LIMIT = "4s"
+"""A machine under load may stop a program that does nothing wrong for two or three."""
+
+
 @pytest.mark.parametrize("before", BEFORE)
 def test_a_process_whose_loop_hangs_ends_itself(place: Place, before: str):
     done = place.run(
         place.program(BEFORE[before] + HANGS),
         status=-signal.SIGABRT,
-        LOOPCANARY_EXIT_WHEN_HUNG="1s",
+        LOOPCANARY_EXIT_WHEN_HUNG=LIMIT,
         LOOPCANARY_KEEPER="0",
     )
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("loopcanary: ")]
@@ -56,18 +63,17 @@ def test_a_keeper_knows_why(place: Place):
     done = place.run(
         place.program("from loopcanary import keeper\n" + HANGS),
         status=-signal.SIGABRT,
-        LOOPCANARY_EXIT_WHEN_HUNG="8s",  # a keeper on a busy host needs seconds to say its piece
+        LOOPCANARY_EXIT_WHEN_HUNG="15s",  # a keeper on a busy host needs seconds to say its piece
         LOOPCANARY_KEEPER="1",
         LOOPCANARY_CONSOLE="1",
     )
     assert " and still in progress, " in done.stderr
     while place.left_behind():  # until the keeper has taken it in, and not we
         time.sleep(0.02)
-    (stall,) = place.stalls()
-    assert stall.state is StallState.KILLED
+    (stall,) = [one for one in place.stalls() if one.state is StallState.KILLED]
     assert stall.killed_by is not None
     assert stall.killed_by.signal == "SIGABRT"
-    assert stall.killed_by.reason == "loopcanary: a turn of 8 s (exit_when_hung)"
+    assert stall.killed_by.reason == "loopcanary: a turn of 15 s (exit_when_hung)"
 
 
 def test_what_waits_or_was_granted_longer_does_not_end(place: Place):
@@ -75,14 +81,14 @@ def test_what_waits_or_was_granted_longer_does_not_end(place: Place):
     import loopcanary
 
     async def main():
-        await asyncio.sleep(2.5)
-        with loopcanary.expect("60s"):
-            time.sleep(2.5)  # longer than the limit
+        await asyncio.sleep(4.5)
+        with loopcanary.expect("10m"):
+            time.sleep(4.5)  # longer than the limit
         print("goes on")
 
     asyncio.run(main())
     """
-    done = place.run(place.program(program), LOOPCANARY_EXIT_WHEN_HUNG="1s")
+    done = place.run(place.program(program), LOOPCANARY_EXIT_WHEN_HUNG=LIMIT)
     assert done.stdout == "goes on\n"
     assert "ends itself" not in done.stderr
 

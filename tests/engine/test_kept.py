@@ -15,7 +15,7 @@ import pytest
 import loopcanary
 from loopcanary import keeper
 from loopcanary.assembly.doctor.programs import program_facts
-from loopcanary.model import SessionEnd
+from loopcanary.model import Cause, SessionEnd
 from loopcanary.model.config import FAILED_ON_STALL
 
 from .watching import GIVES_UP_S, PATIENT_END, PRELUDE, Place, refusing
@@ -45,7 +45,8 @@ def test_own_code_has_the_program_judge_from_now_on(place: Place):
     heard = threading.Event()
 
     def hear(issue):
-        if issue.culprit and issue.culprit.file.startswith("stalls/"):
+        # On a busy machine it may be a hang, which is heard of before its end, too.
+        if issue.culprit and issue.culprit.file.startswith("stalls/") and issue.state.value == "ended":
             print("heard", issue.culprit.function, type(canary._engine).__name__, flush=True)
             heard.set()
         return issue
@@ -54,7 +55,9 @@ def test_own_code_has_the_program_judge_from_now_on(place: Place):
     print(type(canary._engine).__name__, flush=True)
     stall("walk")
     heard.wait()
+    heard.clear()
     stall("again")
+    heard.wait()
     """
     done = place.run(place.program(program), LOOPCANARY_KEEPER="1")
     assert done.stdout.splitlines() == [
@@ -95,7 +98,14 @@ def test_on_issue_hears_what_no_keeper_has_taken(place: Place):
     while not any(canary.stalls):
         time.sleep(0.01)  # it is about to say who it is
     heard = threading.Event()
-    loopcanary.on_issue(lambda issue: print(name_of(issue), flush=True) or heard.set() or issue)
+
+    def hear(issue):
+        print(name_of(issue), flush=True)
+        if name_of(issue) == "after":  # a busy machine may have others
+            heard.set()
+        return issue
+
+    loopcanary.on_issue(hear)
     stall("after")
     heard.wait()
     """
@@ -194,12 +204,14 @@ def test_where_the_environment_was_removed_that_is_said(place: Place):
     import shutil
     asyncio.run(asyncio.sleep(0))
     shutil.rmtree("venv")
-    stall("walk")
+    stall("walk", 4.2)
     """
     )
+    # What the host may make of the loop before would start a keeper too early.
+    settings = {"LOOPCANARY_FAIL_ON_STALL": "1", "LOOPCANARY_CONSOLE": "1", "LOOPCANARY_THRESHOLD": "4s"}
     done = subprocess.run(
         [python, program],
-        env=place.environment(LOOPCANARY_KEEPER="1", LOOPCANARY_FAIL_ON_STALL="1", LOOPCANARY_CONSOLE="1"),
+        env=place.environment(LOOPCANARY_KEEPER="1", **settings),
         cwd=place.folder,
         capture_output=True,
         text=True,
@@ -212,7 +224,7 @@ def test_where_the_environment_was_removed_that_is_said(place: Place):
         in done.stderr
     )
     assert "Traceback" not in done.stderr
-    assert len(place.stalls()) == 1
+    assert place.culprits() == ["walk"]
     assert place.left_behind() == []
 
 
@@ -283,10 +295,12 @@ def test_a_program_that_ends_at_once_stores_what_no_keeper_takes(place: Place):
 
 
 CLEAN = "asyncio.run(asyncio.sleep(0))"
+NO_STALL = {"LOOPCANARY_KEEPER": "1", "LOOPCANARY_THRESHOLD": "1h"}
+"""Whatever the host makes of it."""
 
 
 def test_a_clean_program_gives_its_memory_back(place: Place):
-    place.run(place.program(CLEAN), LOOPCANARY_KEEPER="1")
+    place.run(place.program(CLEAN), **NO_STALL)
     [name] = place.left_behind()
     left = place.store / "flight" / name
     assert left.is_file()
@@ -317,12 +331,12 @@ def test_what_no_keeper_took_in_time_lies_on_the_disk(place: Place, ends: bool):
 
 def test_a_start_beside_many_leavings_starts_a_keeper(place: Place):
     program = place.program(CLEAN)
-    place.run(program, LOOPCANARY_KEEPER="1")
+    place.run(program, **NO_STALL)
     [name] = place.left_behind()
     for number in range(16):
         shutil.copy(place.store / "flight" / name, place.store / "flight" / f"{number}{name}")
     gives_up = time.monotonic() + GIVES_UP_S
-    place.run(program, LOOPCANARY_KEEPER="1")
+    place.run(program, **NO_STALL)
     while place.left_behind() and time.monotonic() < gives_up:
         time.sleep(0.05)
     assert place.left_behind() == []
@@ -389,7 +403,10 @@ def test_a_program_at_a_breakpoint_is_not_stalled(place: Place, keeper: str):
 
     class Thoughtful:
         def readline(self):
+            before = samples()
             time.sleep(1.3)
+            while samples() < before + 3:
+                time.sleep(0.1)
             return "continue\\n"
 
     async def main():
@@ -404,7 +421,8 @@ def test_a_program_at_a_breakpoint_is_not_stalled(place: Place, keeper: str):
         LOOPCANARY_KEEPER=keeper,
         LOOPCANARY_CONSOLE="1",
     )
-    assert not [one for one in place.stalls() if one.culprit and one.culprit.function in ("main", "readline")]
+    found = [one for one in place.stalls() if one.cause is not Cause.HOST and one.culprit]
+    assert not [one for one in found if one.culprit.function in ("main", "readline")]
     assert " in readline" not in done.stderr
     [session] = place.sessions().values()
     assert session.statistics["stalls_suppressed_debugger"] >= 1
@@ -417,13 +435,15 @@ import IPython
 
 def run_cell(text, name="/tmp/ipykernel_1/2.py"):  # as IPython compiles one
     linecache.cache[name] = len(text), None, text.splitlines(True), name
-    exec(compile(text, name, "exec"), {"time": time, "asyncio": asyncio})
+    exec(compile(text, name, "exec"), {"time": time, "asyncio": asyncio, "samples": samples})
 
 loopcanary.install()
 run_cell('''
 async def main():
     await asyncio.sleep(0)
-    time.sleep(0.2)
+    enough = samples() + 3
+    while samples() < enough:
+        time.sleep(0.2)
 
 asyncio.run(main())
 ''')
@@ -433,6 +453,6 @@ asyncio.run(main())
 def test_cells_of_ipython_are_judged_where_their_source_is(place: Place):
     (place.folder / "IPython.py").write_text("")
     place.run(place.program(CELL), LOOPCANARY_KEEPER="1")
-    (culprit,) = {stall.culprit for stall in place.stalls()}
-    assert culprit is not None
-    assert (culprit.file, culprit.source) == ("/tmp/ipykernel_1/2.py", "time.sleep(0.2)")
+    found = {stall.culprit for stall in place.stalls() if stall.cause is not Cause.HOST}
+    [culprit] = [one for one in found if one is not None and one.file == "/tmp/ipykernel_1/2.py"]
+    assert culprit.source == "time.sleep(0.2)"

@@ -16,6 +16,11 @@ from .watching import COUNTS_THREADS_LATE, Place
 
 NATIVE = pytest.param("native", marks=pytest.mark.native)
 BOTH = pytest.mark.parametrize("engine", [NATIVE, "portable"])
+PATIENCE = """
+    # On a busy host an end or a fork waits longer for our threads.
+    from loopcanary.engine import drain as _drain, fork_pause as _pause
+    _drain._FINISH_S = _pause._IMPORT_PATIENCE_S = 60
+"""
 LOAD = """
     from loopcanary.engine.running import RunningEngine
     real_load = RunningEngine._loaded
@@ -23,7 +28,7 @@ LOAD = """
 
 
 def run(place: Place, program: str, *, engine: str = "native", status: int | None = 0, before: str = ""):
-    text = f"    import loopcanary\n{before}\n    canary = loopcanary.install()\n{program}"
+    text = f"    import loopcanary\n{PATIENCE}{before}\n    canary = loopcanary.install()\n{program}"
     return place.run(place.program(text), status=status, LOOPCANARY_KEEPER="0", LOOPCANARY_ENGINE=engine)
 
 
@@ -125,6 +130,8 @@ def test_a_fork_comes_in_between(place: Place, engine: str):
 def test_who_imports_what_is_loaded_may_ask_and_fork(place: Place, engine: str):
     """The load waits for a module that the program imports, and the program for nothing."""
     before = """
+    from loopcanary.engine import canary as _canary
+    _canary._START_PATIENCE_S = _pause._IMPORT_PATIENCE_S = 120
     from importlib import _bootstrap
     is_imported = _bootstrap._ModuleLockManager("loopcanary.store")
     is_imported.__enter__()
@@ -138,7 +145,7 @@ def test_who_imports_what_is_loaded_may_ask_and_fork(place: Place, engine: str):
         if os.fork() == 0:
             os._exit(0)
         os.wait()
-        print(time.monotonic() - began < 4)
+        print(time.monotonic() - began < 60)
     names = {"ask": ask}
     exec(compile("def find_and_load(): ask()", "<frozen importlib._bootstrap>", "exec"), names)
     names["find_and_load"]()
@@ -225,7 +232,8 @@ def test_a_program_that_ends_while_it_is_loaded_loses_nothing(place: Place, engi
 
 @BOTH
 def test_a_short_program_takes_in_what_many_have_left(place: Place, engine: str):
-    place.run(place.program("asyncio.run(asyncio.sleep(0))"), LOOPCANARY_KEEPER="1")
+    clean = place.program("asyncio.run(asyncio.sleep(0))")
+    place.run(clean, LOOPCANARY_KEEPER="1", LOOPCANARY_THRESHOLD="1h")  # no keeper is started for a stall
     [left] = (place.store / "flight").iterdir()
     for number in range(20):
         shutil.copy(left, left.with_name(f"20261129T000000-{number}-abcd.flight"))
@@ -271,14 +279,20 @@ def test_a_hang_is_reported_while_it_lasts(place: Place, engine: str):
     class Reporter:
         name = "hears"
         def report(self, issue, repeats):
-            print(issue.state.value, flush=True)
-            told.set()
+            print(issue.id, issue.state.value, flush=True)
+            if issue.state.value == "ongoing":
+                told.set()
         def close(self, session, issues): ...
     REGISTRY.add(REPORTERS, "hears", lambda run: Reporter())
     """
     program = "    asyncio.run(main())\n    assert told.is_set()"
     done = run(place, program, engine=engine, before=before)
-    assert done.stdout.split() == ["ongoing", "ended"]
+    of_each: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():  # a busy machine may have others, and tell of this one twice
+        stall, state = line.split()
+        of_each.setdefault(stall, []).append(state)
+    [states] = [states for states in of_each.values() if "ongoing" in states]
+    assert list(dict.fromkeys(states)) == ["ongoing", "ended"]
 
 
 def test_no_thread_of_ours_is_the_first_to_import_importlib(place):

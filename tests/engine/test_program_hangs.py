@@ -20,7 +20,8 @@ from .watching import GIVES_UP_S, Place
 
 pytestmark = pytest.mark.native
 
-PATIENCE_NS = 500_000_000
+PATIENCE_NS = 2_000_000_000
+"""A machine under load may hold up what goes on by itself for a while."""
 SOON = f"""
 import queue, socket
 import loopcanary
@@ -162,7 +163,7 @@ def test_a_thread_that_serves_after_the_main_one_is_no_hang(place: Place):
     assert process.stdout.readline() == b"over\n"
     [link] = (place.store / "flight").glob("*.flight")
     before = last_look(link.resolve())
-    while last_look(link.resolve()) < before + 4 * PATIENCE_NS:
+    while last_look(link.resolve()) < before + 2 * PATIENCE_NS:
         time.sleep(0.02)
     process.kill()
     assert process.communicate(timeout=GIVES_UP_S) == (b"", b"")

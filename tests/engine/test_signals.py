@@ -9,10 +9,11 @@ import pytest
 
 from loopcanary.model import KilledBy, Stall, StallState
 
-from .watching import Place
+from .watching import PATIENT_SIGNALS, PRELUDE, Place
 
 pytestmark = pytest.mark.native
 
+PATIENTLY = PATIENT_SIGNALS + PRELUDE
 SENT = """
     import re, signal, subprocess
 
@@ -35,11 +36,12 @@ SENT = """
     endless = re.compile(r"(a+)+$")
 
     def hang():
-        time.sleep(0.5)
+        block("hang", 0.5)  # it is a stall, and in the watchdog's hands
         told(killer)
         endless.match("a" * 60 + "b")  # holds the GIL for longer than anybody waits
 
     async def main():
+        samples()  # loads what it needs, which is no part of the block
         await asyncio.sleep(0)
         asyncio.get_running_loop().call_soon(hang)
         await asyncio.sleep(60)
@@ -74,7 +76,7 @@ def test_who_ended_it_and_what_all_threads_did(place: Place, before: str, is_fir
     asyncio.run(main())
     """
     done = place.run(
-        place.program(SENT + rest),
+        place.program(SENT + rest, prelude=PATIENTLY),
         status=-signal.Signals[name],
         LOOPCANARY_SIGNALS=name,
         LOOPCANARY_KEEPER="0",
@@ -95,7 +97,7 @@ def test_what_a_handler_took_came_before_the_end(place: Place):
     killer = sender(signal.SIGTERM)
 
     def hang():
-        time.sleep(0.5)
+        block("hang", 0.5)
         told(killer)
         killer.stdout.readline()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -103,7 +105,7 @@ def test_what_a_handler_took_came_before_the_end(place: Place):
     asyncio.run(main())
     """
     place.run(
-        place.program(SENT + rest),
+        place.program(SENT + rest, prelude=PATIENTLY),
         status=-signal.SIGKILL,
         LOOPCANARY_SIGNALS="term",
         LOOPCANARY_KEEPER="0",
@@ -122,14 +124,15 @@ def test_a_stall_that_a_handler_ends_says_who_sent_the_signal(place: Place, keep
     killer = sender(signal.SIGABRT)
 
     def hang():
-        time.sleep(0.5)  # a stall, by the time that the signal comes
+        block("hang", 0.5)
         told(killer)
         time.sleep(60)  # until the handler ends it
 
     asyncio.run(main())
     """
-    place.run(place.program(SENT + rest), status=3, LOOPCANARY_SIGNALS="abrt", LOOPCANARY_KEEPER=keeper)
-    (stall,) = [one for one in place.stalls() if one.duration_ns >= 500_000_000]
+    program = place.program(SENT + rest, prelude=PATIENTLY)
+    place.run(program, status=3, LOOPCANARY_SIGNALS="abrt", LOOPCANARY_KEEPER=keeper)
+    (stall,) = [one for one in place.stalls() if one.culprit and one.culprit.function == "hang"]
     assert stall.state is StallState.ENDED
     assert stall.killed_by is not None
     assert stall.killed_by.signal is None
@@ -162,7 +165,7 @@ FAULT = """
 def test_a_fault_leaves_its_line_and_all_threads(place: Place, keeper: str, before: str):
     """It comes in no stall: the callback has just begun."""
     done = place.run(
-        place.program(FAULT.format(before=before, first="")),
+        place.program(FAULT.format(before=before, first=""), prelude=PATIENTLY),
         status=-signal.SIGSEGV,
         LOOPCANARY_SIGNALS="segv",
         LOOPCANARY_KEEPER=keeper,
@@ -178,9 +181,8 @@ def test_a_fault_leaves_its_line_and_all_threads(place: Place, keeper: str, befo
 
 def test_a_fault_after_long_work_leaves_its_own_line(place: Place):
     first = "end = time.monotonic() + 0.3; any(time.monotonic() > end for _ in iter(int, 1))"
-    place.run(
-        place.program(FAULT.format(before="", first=first)), status=-signal.SIGSEGV, LOOPCANARY_SIGNALS="segv"
-    )
+    program = place.program(FAULT.format(before="", first=first), prelude=PATIENTLY)
+    place.run(program, status=-signal.SIGSEGV, LOOPCANARY_SIGNALS="segv")
     stall, _ = killed(place)
     assert stall.duration_ns > 250_000_000
     assert stall.culprit is not None

@@ -179,7 +179,7 @@ def test_where_a_keeper_serves_setuid_waits_for_no_disk(place, tmp_path):
     program = place.program(
         """
     async def hang():
-        time.sleep(1.3)  # long enough for all that a hang brings about
+        block("hang", 1.3)  # long enough for all that a hang brings about
     asyncio.run(hang())
     os.setgroups(os.getgroups()) if os.geteuid() == 0 else None
     os.setgid(os.getgid())
@@ -187,4 +187,4 @@ def test_where_a_keeper_serves_setuid_waits_for_no_disk(place, tmp_path):
     """
     )
     place.run(program, LD_PRELOAD=str(library))
-    assert [stall.culprit.function for stall in place.stalls() if stall.culprit] == ["hang"]
+    assert place.culprits() == ["hang"]

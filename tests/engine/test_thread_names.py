@@ -1,11 +1,23 @@
 from __future__ import annotations
 
+import subprocess
 import threading
+import time
+from contextlib import suppress
 
 import pytest
 
 from loopcanary.engine import threads
 from loopcanary.engine.threads import ThreadNames
+from loopcanary.flight import FlightError, FlightFile
+
+UNTIL_SAMPLED = """
+        def until_sampled():
+            # There are samples only in a stall: of the loop, which waits for the lock.
+            before = samples()
+            while samples() < before + 5:
+                time.sleep(0.1)
+"""
 
 
 def run(name: str | None = None) -> threading.Thread:
@@ -78,46 +90,73 @@ def holders(place) -> set[str]:
 @pytest.mark.native
 def test_a_thread_that_held_the_gil_and_has_ended_is_named(place):
     program = place.program("""
+        import ctypes
+
         def hold():
-            sum(range(50_000_000))
+            # With the GIL in hand, until there are samples of that.
+            ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(1), 1)
 
         async def main():
             await asyncio.sleep(0)
             # start() waits until it has begun, and by then it has the GIL
             threading.Thread(target=hold, name="the number cruncher").start()
 
+        sys.setswitchinterval(0.0005)
         asyncio.run(main())
     """)
-    place.run(program)
-    assert holders(place) == {"the number cruncher"}
+    process = place.start(program, stdin=subprocess.PIPE)
+    while not waits_for_the_gil(place):
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.communicate(b"!")
+    assert process.returncode == 0
+    assert "the number cruncher" in holders(place)
+
+
+def waits_for_the_gil(place) -> bool:
+    """Whether the watchdog has seen it often enough, by the flight file of the one program."""
+    for link in place.store.glob("flight/*.flight"):
+        with suppress(FlightError), FlightFile.open(link.resolve()) as flight:  # it may be about to be made
+            return any(
+                sum(sample.waits_for_gil for sample in one.samples) > 5
+                for _, one in flight.stalls()
+                if one.end_ns is None
+            )
+    return False
 
 
 @pytest.mark.native
 def test_a_thread_that_held_a_lock_and_has_ended_is_named(place):
-    program = place.program("""
+    program = place.program(
+        UNTIL_SAMPLED
+        + """
         lock, taken = threading.Lock(), threading.Event()
 
         class Keeper(threading.Thread):
             def run(self):
                 with lock:
                     taken.set()
-                    time.sleep(0.3)
+                    until_sampled()
 
         async def main():
-            Keeper(name="Verwälter", args=[1]).start()
-            taken.wait()
             with lock:
                 pass
 
+        asyncio.run(asyncio.sleep(0))
+        Keeper(name="Verwälter", args=[1]).start()
+        taken.wait()
         asyncio.run(main())
-    """)
+    """
+    )
     place.run(program)
     assert holders(place) == {"Verwälter"}
 
 
 @pytest.mark.native
 def test_a_thread_of_a_class_with_other_texts_is_named(place):
-    program = place.program("""
+    program = place.program(
+        UNTIL_SAMPLED
+        + """
         lock, taken = threading.Lock(), threading.Event()
 
         class Keeper(threading.Thread):
@@ -129,23 +168,27 @@ def test_a_thread_of_a_class_with_other_texts_is_named(place):
             def run(self):
                 with lock:
                     taken.set()
-                    time.sleep(0.3)
+                    until_sampled()
 
         async def main():
-            Keeper("/path").start()
-            taken.wait()
             with lock:
                 pass
 
+        asyncio.run(asyncio.sleep(0))
+        Keeper("/path").start()
+        taken.wait()
         asyncio.run(main())
-    """)
+    """
+    )
     place.run(program)
     assert holders(place) == {"keeper"}
 
 
 @pytest.mark.native
 def test_a_killed_program_names_the_thread_that_held_its_lock(place):
-    program = place.program("""
+    program = place.program(
+        UNTIL_SAMPLED
+        + """
         import os, signal
 
         lock, taken = threading.Lock(), threading.Event()
@@ -153,16 +196,18 @@ def test_a_killed_program_names_the_thread_that_held_its_lock(place):
         def keep():
             with lock:
                 taken.set()
-                time.sleep(0.4)
+                until_sampled()
                 os.kill(os.getpid(), signal.SIGKILL)
 
         async def main():
-            threading.Thread(target=keep, name="keeper").start()
-            taken.wait()
             with lock:
                 pass
 
+        asyncio.run(asyncio.sleep(0))
+        threading.Thread(target=keep, name="keeper").start()
+        taken.wait()
         asyncio.run(main())
-    """)
+    """
+    )
     place.run(program, status=-9)
     assert holders(place) == {"keeper"}

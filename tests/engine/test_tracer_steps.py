@@ -13,9 +13,11 @@ import pytest
 
 from loopcanary.assembly.doctor.programs import program_facts
 
-from .watching import GIVES_UP_S, Place
+from .watching import GIVES_UP_S, PATIENT_PLUGINS, Place
 
-OWN = """\
+OWN = (
+    PATIENT_PLUGINS
+    + """\
 import asyncio, json, os, sys
 import loopcanary
 from loopcanary.registry import REGISTRY, TRACERS
@@ -41,6 +43,7 @@ def states():
 
 REGISTRY.add(TRACERS, "own", Own)
 """
+)
 LISTENED = """
 @loopcanary.on_tracer
 def wrong(name, state):
@@ -201,5 +204,5 @@ def test_the_doctor_says_what_each_tracer_does(place: Place):
 @pytest.mark.native
 def test_calls_are_traced_for_a_command_where_their_tracer_is_stopped(place: Place):
     with asked(place) as ask:
-        done = ask("methods", "{pid}", "--for", "300ms", "--format", "json")
+        done = ask("methods", "{pid}", "--for", "5s", "--format", "json")
         assert {thread["thread"] for thread in json.loads(done.stdout)["threads"]} == {"MainThread"}

@@ -13,6 +13,8 @@ from loopcanary.assembly.store import open_store
 from loopcanary.model import IssueKind, PhaseKind, SlowMethod, Startup
 from loopcanary.model.search import OTHERS
 
+from .watching import PATIENT_PLUGINS
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/tracers"
 DOCS = EXAMPLES.parents[1] / "docs/how-to/tracers.md"
 
@@ -59,7 +61,9 @@ class Wrong(Tracer):
         self.desk.report("no issue")
         self.desk.report(GOOD.__class__(began_wall_ns=1, duration_ns=-5, threshold_ns=4))
 """
-OWN = """\
+OWN = (
+    PATIENT_PLUGINS
+    + """\
 import loopcanary
 from loopcanary.registry import REGISTRY, TRACERS
 
@@ -81,6 +85,7 @@ class Own:
 REGISTRY.add(TRACERS, "own", Own)
 loopcanary.install()
 """
+)
 NAMES = ("Sound", "Unmade", "Unstarted", "Unstopped", "Wrong", "Missing")
 
 
@@ -180,7 +185,7 @@ def test_tracers_that_fail_are_switched_off_alone(place, faulty):
         canary = loopcanary.install()
         print(sorted(name for name in loopcanary.statistics() if "tracer" in name), flush=True)
         """,
-        prelude="import loopcanary\n",
+        prelude=PATIENT_PLUGINS + "import loopcanary\n",
     )
     done = place.run(program, PYTHONPATH=str(faulty), LOOPCANARY="")
     first, *more = done.stdout.splitlines()
@@ -199,7 +204,8 @@ def test_tracers_that_fail_are_switched_off_alone(place, faulty):
     }
     rows = place.run(
         "-c",
-        "from loopcanary.assembly.doctor import doctor_facts; print(*doctor_facts(), sep='\\n')",
+        PATIENT_PLUGINS
+        + "from loopcanary.assembly.doctor import doctor_facts; print(*doctor_facts(), sep='\\n')",
         PYTHONPATH=str(faulty),
         LOOPCANARY="",
     ).stdout.splitlines()
@@ -230,7 +236,7 @@ def test_a_forked_child_stops_its_parent_s_and_starts_its_own(place, faulty):
         os.waitpid(child, 0)
         print("parent", flush=True)
         """,
-        prelude="import loopcanary\n",
+        prelude=PATIENT_PLUGINS + "import loopcanary\n",
     )
     done = place.run(program, PYTHONPATH=str(faulty), LOOPCANARY="")
     before, _, after = done.stdout.partition("fork\n")

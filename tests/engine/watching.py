@@ -70,6 +70,15 @@ from loopcanary.engine import canary as _canary, fork_pause as _pause
 # On a busy host our drain may have no core for as long as a fork is held up for it.
 _canary.FORK_PATIENCE_S = _pause.FORK_PATIENCE_S = _pause._GONE_S = 60
 """
+PATIENT_SIGNALS = """\
+from loopcanary.engine import recorder as _recorder
+# Before the engine starts. On a busy host our watchdog may have no core for as long as a signal is held back.
+_recorder.SIGNAL_PATIENCE_NS = _recorder.FAULT_PATIENCE_NS = 60_000_000_000
+"""
+PATIENT_PLUGINS = """\
+from loopcanary.engine import apart as _apart
+_apart.PATIENCE_S = 60  # on a busy host a plugin's thread may have no core for as long as it is waited for
+"""
 PATIENT_END = """\
 from loopcanary.assembly import kept as _kept
 _kept.END_PATIENCE_S = 60  # on a busy host a keeper may need longer to say what there was

@@ -162,7 +162,7 @@ def test_one_that_is_no_child_of_a_program_stays(
     kept: KeptStore, files: Folder, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("loopcanary.keeper.loop._FAREWELL_NS", 0)
-    assert Child(kept, files, asked).lives(parent=1) == 200
+    assert Child(kept, files, asked).lives(parent=os.getpid()) == 200
     assert asked.is_end
 
 

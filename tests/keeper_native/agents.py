@@ -17,8 +17,9 @@ import json, os, signal, sys, threading, time
 import loopcanary._native as native
 
 def start(path, **more):
-    native.start(path=path, facts=b"{}", threshold_ns=20_000_000, sample_delay_ns=5_000_000,
-        sample_interval_ns=5_000_000, hang_ns=60_000_000, anr_ns=10**18, takes_keeper=True, **more)
+    usual = dict(threshold_ns=20_000_000, sample_delay_ns=5_000_000, sample_interval_ns=5_000_000,
+        hang_ns=60_000_000, anr_ns=10**18)
+    native.start(path=path, facts=b"{}", takes_keeper=True, **(usual | more))
 
 def spin(seconds):
     until = time.monotonic() + seconds
@@ -52,8 +53,8 @@ class Agent:
     process: subprocess.Popen[str]
 
     @classmethod
-    def begin(cls, folder: Path, stderr: Any = None) -> Agent:
-        """Starts the process and its engine, in the way of a keeper."""
+    def begin(cls, folder: Path, stderr: Any = None, **settings: int) -> Agent:
+        """Starts the process and its engine, in the way of a keeper; `settings`: of the engine."""
         path = folder / "agent.flight"
         process = subprocess.Popen(
             [sys.executable, "-c", PRELUDE],
@@ -64,7 +65,7 @@ class Agent:
             env={"LOOPCANARY": "0"},
         )
         agent = cls(path, process)
-        assert agent.do(f"start({str(path)!r})") is None
+        assert agent.do(f"start({str(path)!r}, **{settings!r})") is None
         return agent
 
     def do(self, words: str) -> Any:

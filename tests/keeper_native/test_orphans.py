@@ -68,6 +68,6 @@ def test_a_wait_for_any_child_meets_the_keeper_when_it_ends(tmp_path: Path, way:
         capture_output=True,
         text=True,
         env={"LOOPCANARY": "0", "PATH": os.environ["PATH"]},
-        timeout=120,
+        timeout=280,
     )
     assert (ended.stdout, ended.stderr) == ("[True, True, True, 'none', 2]\n", "")

@@ -30,27 +30,28 @@ def test_a_stored_stall_makes_room_for_the_next(begin: Callable[..., Agent]) -> 
     agent = begin()
     keeper = open_keeper(str(agent.path))
     agent.do("stall()")
-    [(slot, first)] = agent.stalls()
-    keeper.take(slot, first.serial)
+    taken = dict(agent.stalls())  # two, where the rest of the turn had to wait for a core
+    for slot, evidence in taken.items():
+        keeper.take(slot, evidence.serial)
     assert agent.stalls() == []
 
     agent.do("stall()")
-    [(next_slot, second)] = agent.stalls()
-    assert (next_slot, second.serial > first.serial) == (slot, True)
+    (slot, second), *_ = agent.stalls()
+    assert second.serial > taken[slot].serial
 
 
 def test_what_is_not_stored_stays(begin: Callable[..., Agent]) -> None:
     agent = begin()
     keeper = open_keeper(str(agent.path))
     agent.do("stall()")
-    [(slot, first)] = agent.stalls()
-    for serial in (0, first.serial - 1, first.serial + 1, ONES):
+    (slot, first), *_ = before = agent.stalls()
+    for serial in (0, first.serial - 1, first.serial + 100, ONES):
         keeper.take(slot, serial)
     agent.do("stall()")
 
-    kept, second = agent.stalls()
-    assert kept == (slot, first)
-    assert second[0] != slot
+    after = agent.stalls()
+    assert after[: len(before)] == before
+    assert after[-1][0] not in dict(before)
 
 
 def test_more_stalls_than_slots_all_taken(begin: Callable[..., Agent]) -> None:

@@ -99,7 +99,7 @@ def loopcanary(theirs: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         command = [sys.executable, "-P", "-m", "loopcanary", *words]
         settings = {**os.environ, "COLUMNS": "110", **more}
         return subprocess.run(
-            command, cwd=theirs, env=settings, capture_output=True, text=True, check=False, timeout=120
+            command, cwd=theirs, env=settings, capture_output=True, text=True, check=False, timeout=280
         )
 
     return run

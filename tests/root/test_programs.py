@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -62,25 +63,26 @@ def program(theirs: Path, root: Path):
 
 def ran(process: subprocess.Popen[str]) -> str:
     """What the program said of itself on stderr."""
-    _, told = process.communicate("\n", timeout=120)
+    _, told = process.communicate("\n", timeout=280)
     assert process.returncode == 0
     return told
 
 
-def stalls(folder: Path, loopcanary: Callable[..., object]) -> int:
-    """How many the store has once `report` has taken in what no keeper has stored."""
+def has_stall(folder: Path, loopcanary: Callable[..., object]) -> bool:
+    """Whether the store has one, once `report` has taken in what no keeper has stored. A busy machine makes
+    more of them."""
     loopcanary("report", "--store", str(folder))
     one = Store(folder)
     found = one.reader.totals(STALLS).issues
     one.close()
-    return found
+    return found >= 1
 
 
 @pytest.mark.native
 @pytest.mark.parametrize("keeper", ["0", "1"], ids=["without a keeper", "with one"])
 def test_a_store_that_is_made_is_roots_own(program, theirs, loopcanary, keeper):
     assert "another user" not in ran(program(0.3, LOOPCANARY_KEEPER=keeper))
-    assert stalls(theirs / ".loopcanary", loopcanary) == 1
+    assert has_stall(theirs / ".loopcanary", loopcanary)
     facts = (theirs / ".loopcanary").stat()
     assert (facts.st_uid, facts.st_mode & 0o777) == (0, 0o700)
     assert {path.lstat().st_uid for path in theirs.rglob("*")} == {0}
@@ -102,7 +104,7 @@ def test_a_store_that_is_not_roots_alone_is_not_used(program, theirs, victim, ro
     assert f"loopcanary: {place} is not root's alone: stalls are stored in {other}" in told
     assert seen(theirs) == before
     assert [*victim.iterdir()] == []
-    assert stalls(other, loopcanary) == 1
+    assert has_stall(other, loopcanary)
 
 
 @pytest.mark.native
@@ -111,7 +113,7 @@ def test_a_store_that_is_named_and_another_users_is_not_used(program, theirs, ro
     told = ran(program(0.3, LOOPCANARY_STORE=str(theirs / "stalls")))
     assert f"{theirs / 'stalls'} is not root's alone" in told
     assert [*(theirs / "stalls").iterdir()] == []
-    assert stalls(root / ".local/state/loopcanary", loopcanary) == 1
+    assert has_stall(root / ".local/state/loopcanary", loopcanary)
 
 
 @pytest.mark.native
@@ -448,17 +450,18 @@ def test_root_quotes_only_what_a_living_program_of_roots_has_shown(root, loopcan
     program.stdin.flush()
     if not drops and keeps:
         while "hang" not in (line := program.stderr.readline()):
-            assert line.startswith("[loopcanary] blocked for ")  # where the keeper has no core meanwhile
+            assert line  # on a busy machine it is told of others before, and of this one by the courier
     else:
         while not _in_hang(root / "s", program.pid):
-            pass
+            assert program.poll() is None
+            time.sleep(0.02)
     program.kill()
     if keeper is not None:
-        assert "1 stall" in keeper.stdout.readline()
+        assert " was killed: " in keeper.stdout.readline()
         keeper.terminate()
         keeper.communicate()
     program.communicate()
-    assert stalls(root / "s", loopcanary) == 1
+    assert has_stall(root / "s", loopcanary)
     is_stored = any(b"SECRET" in path.read_bytes() for path in (root / "s").glob("*.db*"))
     assert is_stored == (keeps and not drops)
 
@@ -478,8 +481,8 @@ def test_beside_the_store_root_quotes_what_everyone_may_read(tmp_path):
 
 
 def _in_hang(store: Path, pid: int) -> bool:
-    """Whether the program's flight file shows it in a stall."""
+    """Whether the program's flight file shows it in a stall, of which there is a stack."""
     for path in (store / "flight").glob(f"*-{pid}-*.flight"):
         with suppress(FlightError, OSError), FlightFile.open(path.resolve()) as file:
-            return any(one.begin_ns for _, one in file.stalls())
+            return any(one.samples and one.end_ns is None for _, one in file.stalls())
     return False

@@ -41,7 +41,7 @@ def test_a_command_that_writes_becomes_the_owner_for_good(theirs, store, root):
     mine.open()
     mine.close()
     words = [sys.executable, "-c", CLEAN, str(mine.folder)]
-    done = subprocess.run(words, cwd=theirs, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(words, cwd=theirs, capture_output=True, text=True, check=True, timeout=280)
     group = NOBODY
     told = f"{(NOBODY,) * 3} {(group,) * 3} [] 0\nfor good\n"
     assert done.stdout.endswith(f"Deleted 1 stall.\n{told}"), done
@@ -87,7 +87,7 @@ def test_one_line_says_that_root_cannot_become_the_owner(theirs, store, words):
     ]
     before = seen(theirs)
     done = subprocess.run(
-        [*command, *words], cwd=theirs, input="", capture_output=True, text=True, check=False, timeout=120
+        [*command, *words], cwd=theirs, input="", capture_output=True, text=True, check=False, timeout=280
     )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert f"is user {NOBODY}'s" in done.stderr
@@ -105,7 +105,7 @@ def test_a_store_that_is_made_is_the_folders_owners(theirs, words, name):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=280,
     )
     assert done.stdout == f"{(NOBODY,) * 3} {(NOBODY,) * 3}\n", done
     assert {path.lstat().st_uid for path in theirs.rglob("*")} <= {NOBODY}

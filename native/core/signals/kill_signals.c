@@ -98,10 +98,16 @@ static bool is_stalled(const lc_header *header)
     return false;
 }
 
-/* Signal-safe. Of a fault awake: the evidence is to show what the thread did, and not that it sleeps here. */
-static void wait_for_evidence(uint32_t question, bool is_fault)
+static uint64_t patience_ns(const lc_watchdog_settings *settings, bool is_fault)
 {
-    const uint64_t deadline = lc_now_ns() + (is_fault ? LC_FAULT_PATIENCE_NS : LC_SIGNAL_PATIENCE_NS);
+    const uint64_t set_ns = is_fault ? settings->fault_patience_ns : settings->signal_patience_ns;
+    return set_ns != 0 ? set_ns : is_fault ? LC_FAULT_PATIENCE_NS : LC_SIGNAL_PATIENCE_NS;
+}
+
+/* Signal-safe. Of a fault awake: the evidence is to show what the thread did, and not that it sleeps here. */
+static void wait_for_evidence(const lc_watchdog *w, uint32_t question, bool is_fault)
+{
+    const uint64_t deadline = lc_now_ns() + patience_ns(&w->settings, is_fault);
     for (;;) {
         const uint32_t seen = atomic_load(&answered);
         if ((int32_t)(seen - question) >= 0) {
@@ -146,7 +152,7 @@ static void note(int number, const siginfo_t *info, const void *context, bool en
         const uint32_t question = atomic_fetch_add(&asked, 1) + 1u;
         lc_bell_ring(&w->bell);
         if (is_waited_for(w, header, info, is_fault)) {
-            wait_for_evidence(question, is_fault);
+            wait_for_evidence(w, question, is_fault);
         }
     }
     atomic_fetch_sub(&inside, 1);

@@ -43,6 +43,8 @@ DRAIN, KEEPER = 0, 1
 _NEIGHBOURS_MAX = 16
 PATIENCE_S = 2.0
 """How long an end waits for the watchdog: less than callers wait for the drain, which still has to store."""
+SIGNAL_PATIENCE_NS = FAULT_PATIENCE_NS = 0
+"""How long a signal, and a fault, is held back for the watchdog; 0: as native/core/signals has it."""
 
 
 class FlightPlace:
@@ -278,6 +280,8 @@ class Recorder:
             from signal import Signals  # few programs ask for it
 
             more["signals"] = sum(1 << Signals[name] for name in {*self._config.signals})
+            more["signal_patience_ns"] = SIGNAL_PATIENCE_NS
+            more["fault_patience_ns"] = FAULT_PATIENCE_NS
         return more
 
     def _give_up(self, place: FlightPlace) -> None:
