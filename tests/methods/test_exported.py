@@ -17,10 +17,12 @@ from tests.methods.test_programs import GIVES_UP_S, Program, wait_until_sampled,
 from tests.program.watching import PROGRAMS
 
 pytestmark = pytest.mark.native
-SCRIPT = f"""
+SCRIPT = (
+    f"""
 sys.path.insert(0, {str(PROGRAMS)!r})
 from blocking import until_sampled
-""""""
+"""
+    """
 def parse(text):
     return text.split(",")
 
@@ -42,6 +44,7 @@ def work():
 
 loop(work)
 """
+)
 FORMS = ("chrome", "collapsed", "firefox", "perfetto", "pprof", "speedscope")
 
 

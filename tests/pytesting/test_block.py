@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from tests.program.watching import PROGRAMS
 
-PROGRAM = f"""
+PROGRAM = (
+    f"""
 import sys
 sys.path.append({str(PROGRAMS)!r})
-""""""
+"""
+    """
 import asyncio, time
 import loopcanary
 from blocking import until_sampled
@@ -47,6 +49,7 @@ def watched():
     around(quick)
 
 """
+)
 
 
 @pytest.mark.parametrize(

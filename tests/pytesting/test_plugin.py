@@ -17,7 +17,9 @@ pytestmark = pytest.mark.native
 SAMPLED = f"""
 import sys; sys.path.append({str(PROGRAMS)!r}); from blocking import until_sampled
 """
-CASES = f"""{SAMPLED}""" """
+CASES = (
+    f"""{SAMPLED}"""
+    """
 import asyncio, time, unittest
 import pytest
 def stall(least):
@@ -84,7 +86,10 @@ def test_thread():
     thread.start()
     thread.join()
 """
-STALLS = f"""{SAMPLED}""" """
+)
+STALLS = (
+    f"""{SAMPLED}"""
+    """
 import asyncio, time
 async def main():
     for seconds in until_sampled(0.2):
@@ -94,6 +99,7 @@ def test_one():
 def test_two():
     asyncio.run(main())
 """
+)
 
 
 def started(folder: Path, *arguments: str, text: str = CASES) -> subprocess.Popen[str]:

@@ -116,7 +116,9 @@ def test_a_program_that_hangs_with_the_gil_and_is_killed(survey: Any, tmp_path: 
 def hangs_in_something(row: LaneRow) -> bool:
     """In what, the watchdog has found out. All of the time between two looks, but for what they last."""
     is_busy = row.utilization_now == pytest.approx(1, abs=0.001)
-    return row.state is State.HUNG and is_busy and row.work is not None and (row.work_ns or 0) >= 1_000_000_000
+    return (
+        row.state is State.HUNG and is_busy and row.work is not None and (row.work_ns or 0) >= 1_000_000_000
+    )
 
 
 def was_killed_in_it(row: LaneRow) -> bool:

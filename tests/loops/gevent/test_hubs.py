@@ -143,7 +143,8 @@ assert ran == [True]
 
 
 def test_hubs_of_several_threads(play):
-    stalls = play("""
+    stalls = play(
+        """
 import threading
 def serve(name):
     def work():
@@ -155,7 +156,9 @@ install()
 threads = [threading.Thread(target=serve, args=[f"work {i}"], name=f"thread {i}") for i in range(3)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-""", every=True)
+""",
+        every=True,
+    )
     # Several that block at once may end with the samples of others: on a busy machine one may have none.
     blocked = [stall for stall in stalls if stall["duration_ms"] >= 150]
     assert {stall["thread"] for stall in blocked} == {f"thread {i}" for i in range(3)}

@@ -129,8 +129,7 @@ def test_what_is_known_of_the_frames_outlives_a_kill(tmp_path):
 
 FRAME_MS = 200
 HELD_AT_THE_END_OF_A_WAIT = (
-    PRELUDE
-    + f"""
+    PRELUDE + f"""
 import ctypes
 sys.path.insert(0, {str(PROGRAMS)!r})
 """
@@ -166,7 +165,9 @@ decoder.join()
 def test_a_wait_for_the_gil_at_the_end_of_a_wait_for_the_next_frame_is_a_stall(tmp_path):
     watched = Watched(store=tmp_path / "store", engine="native")
     done = watched.run("-c", HELD_AT_THE_END_OF_A_WAIT)
-    held = [stall for stall in watched.report()["stalls"] if (stall["holder"] or {}).get("thread") == "decoder"]
+    held = [
+        stall for stall in watched.report()["stalls"] if (stall["holder"] or {}).get("thread") == "decoder"
+    ]
     (stall,) = held
     assert stall["cause"] in admitted(stall, ("gil",))
     assert stall["callback"]["name"] is None

@@ -521,6 +521,7 @@ root = tkinter.Tk()
 board = tkinter.Canvas(root, name="board")
 board.pack()
 board.create_rectangle(0, 0, 50, 50, fill="red")
+root.wait_visibility(board)  # before, nothing is drawn
 root.tk.eval('''
 set left 60
 proc move {by} {

@@ -18,6 +18,7 @@ def draw(times):
     canvas.move(ball, 1, 1)
     root.after(20, *([draw, times - 1] if times else [root.destroy]))
 
+comes_up()
 draw(10)
 root.mainloop()
 print(json.dumps(sorted({frame.refresh_hz for frame in shown})))

@@ -63,5 +63,7 @@ def test_runs_that_spin_and_runs_that_wait(tmp_path, function, count, clock, nam
         return
     issue = found[0]
     assert (issue["handler"], issue["loop"]) == (name, "trio")
-    assert issue["runs"] >= 256  # the fewest that are looked at; on a crowded machine a second may have no more
+    assert (
+        issue["runs"] >= 256
+    )  # the fewest that are looked at; on a crowded machine a second may have no more
     assert issue["duration_ms"] > 1_000

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "program" / "programs"))
-from blocking import until_sampled  # noqa: E402
+from blocking import until_sampled
 
 CLIENTS, REQUESTS = 4, 10
 
