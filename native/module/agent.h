@@ -5,8 +5,7 @@
  * program (a lane, an open bracket) keeps the generation too, and forgets both where the number has changed:
  * stop() unmaps the lanes, also while callbacks are running.
  */
-#ifndef LOOPCANARY_AGENT_H
-#define LOOPCANARY_AGENT_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -93,5 +92,3 @@ int lc_agent_ring_keeper(uint64_t deadline_ns);
 /* Adds note_patch(line) -> bool and patches() -> bytes (core/patches/patches.h), and c_code; negative with an
  * exception set where that fails. */
 int lc_patches_add(PyObject *module);
-
-#endif

@@ -1,7 +1,6 @@
 /* How the process ends: by os._exit or exec, which no handler sees; and --fail-on-stall, its exit status,
  * where it would have been 0. */
-#ifndef LOOPCANARY_EXIT_STATUS_H
-#define LOOPCANARY_EXIT_STATUS_H
+#pragma once
 
 #include <Python.h>
 
@@ -11,5 +10,3 @@ PyObject *lc_fail_exit(PyObject *module, PyObject *status);
 /* noted_end(function): one that says in the flight file that the process ends, and calls this one, which
  * ends it; an exec may fail, and the process goes on. */
 PyObject *lc_noted_end(PyObject *module, PyObject *original);
-
-#endif

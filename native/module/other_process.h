@@ -11,11 +11,8 @@
  *
  * `addresses`: a dict of the names in OUTSIDE_SYMBOLS, with the addresses that they have in that process.
  * Results, states and kinds are the numbers of the C enums. GIL held throughout. */
-#ifndef LOOPCANARY_OTHER_PROCESS_H
-#define LOOPCANARY_OTHER_PROCESS_H
+#pragma once
 
 #include <Python.h>
 
 int lc_other_process_add(PyObject *module);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * GIL held, the thread's own.
  */
-#ifndef LOOPCANARY_RUNNING_WORK_H
-#define LOOPCANARY_RUNNING_WORK_H
+#pragma once
 
 #include "module/bracket.h"
 #include "cpython/names/work.h"
@@ -65,5 +64,3 @@ void lc_running_go_on(lc_running *running);
 PyObject *lc_inside_partials(PyObject *function);
 /* From here on partials are known: functools.partial. */
 void lc_learn_partial(PyTypeObject *type);
-
-#endif

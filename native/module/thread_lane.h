@@ -2,8 +2,7 @@
  *
  * All functions hold the GIL.
  */
-#ifndef LOOPCANARY_THREAD_LANE_H
-#define LOOPCANARY_THREAD_LANE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -73,5 +72,3 @@ bool lc_may_call_python(void);
 
 /* A loop of that kind begins to run on the thread: within another one, the lane stays that one's. */
 void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* What every C test is made of. */
-#ifndef LOOPCANARY_CHECK_H
-#define LOOPCANARY_CHECK_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,5 +31,3 @@ static inline int run_tests(void)
     }
     return 0;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * All functions: any thread, any state of the GIL, signal-safe; no lock, no allocation, no Python. errno is
  * kept.
  */
-#ifndef LOOPCANARY_ANSWERS_H
-#define LOOPCANARY_ANSWERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -137,5 +136,3 @@ static inline void lc_answers_received(int fd, const void *data, ssize_t bytes)
         lc_answers_begun(fd, word);
     }
 }
-
-#endif

@@ -6,8 +6,7 @@
  * place and at its rate. Reading ticks is a load and an instruction; no call, no lock; any thread, any
  * context.
  */
-#ifndef LOOPCANARY_CLOCK_H
-#define LOOPCANARY_CLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -114,5 +113,3 @@ static inline uint64_t lc_clock_ns(lc_instant at, uint64_t ticks, uint64_t rate_
     const uint64_t ago = lc_ticks_to_ns(at.ticks - ticks, rate_q32);
     return ago < at.ns ? at.ns - ago : 0u;
 }
-
-#endif

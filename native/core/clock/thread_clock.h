@@ -1,8 +1,7 @@
 /* The CPU time of a thread: if it did not advance, the thread did not run, and whatever was read of
  * its frames meanwhile was one state. The kernel accounts it in nanoseconds at every switch, and up
  * to now for a thread that runs. */
-#ifndef LOOPCANARY_THREAD_CLOCK_H
-#define LOOPCANARY_THREAD_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline bool lc_thread_clock_is_fine(void)
     }
     return advanced > LOOKS / 2;
 }
-
-#endif

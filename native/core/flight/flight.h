@@ -1,6 +1,5 @@
 /* Making, growing and giving back the flight file of this process. */
-#ifndef LOOPCANARY_FLIGHT_H
-#define LOOPCANARY_FLIGHT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -101,5 +100,3 @@ static inline void lc_flight_count(const lc_flight *flight, lc_counter counter, 
 {
     atomic_fetch_add_explicit(&flight->counters[counter], by, memory_order_relaxed);
 }
-
-#endif

@@ -19,8 +19,7 @@
  * the kernel for as long as the disk does (the JVM's hsperfdata pauses), and lanes are stored to
  * from the thread that must not block.
  */
-#ifndef LOOPCANARY_FLIGHT_FORMAT_H
-#define LOOPCANARY_FLIGHT_FORMAT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -659,5 +658,3 @@ typedef struct {
 _Static_assert(sizeof(lc_keeper) == LC_KEEPER_BYTES, "the keeper's page fills its section");
 _Static_assert(offsetof(lc_keeper, text) == LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES,
                "the text is its last part");
-
-#endif

@@ -1,7 +1,6 @@
 /* Signals that came to the process, in the page of the flight file's header, LC_SIGNALS_OFFSET bytes from
  * its start: a part of version 2 of the format. Before, these bytes were 0. */
-#ifndef LOOPCANARY_SIGNAL_FORMAT_H
-#define LOOPCANARY_SIGNAL_FORMAT_H
+#pragma once
 
 #include "core/flight/flight_format.h"
 
@@ -39,5 +38,3 @@ _Static_assert(sizeof(lc_signal_entry) == 192, "three cache lines");
 _Static_assert(sizeof(lc_header) <= LC_SIGNALS_OFFSET, "the signals are behind the header");
 _Static_assert(LC_SIGNALS_OFFSET + sizeof(lc_signals) <= LC_HEADER_BYTES,
                "the header's page has room for them");
-
-#endif

@@ -1,6 +1,5 @@
 /* A stall goes on in another slot, where there is room for what comes. */
-#ifndef LOOPCANARY_SLOT_MOVE_H
-#define LOOPCANARY_SLOT_MOVE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ typedef struct {
  * the new one FREE, so that a reader, or a kill at any instruction, finds the stall whole. The watchdog's
  * thread; `moved` is scratch. */
 void lc_slot_move(lc_slot_writer *to, const lc_slot_writer *from, uint64_t one_of, lc_moved *moved);
-
-#endif

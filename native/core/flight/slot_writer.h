@@ -3,8 +3,7 @@
  * The watchdog's thread only; no allocation. Every count is stored (release) after what it counts, so
  * that a reader, or a kill at any instruction, finds whole entries.
  */
-#ifndef LOOPCANARY_SLOT_WRITER_H
-#define LOOPCANARY_SLOT_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ bool lc_slot_wants_thread_name(const lc_slot_writer *writer, uint64_t tid);
 
 /* Stores it, unless it is empty. */
 void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name);
-
-#endif

@@ -7,8 +7,7 @@
  * 8,000,000 stores beside 15 * 10^9 reads): a thread that calls through the entry meanwhile gets the old or
  * the new one.
  */
-#ifndef LOOPCANARY_ENTRY_STORE_H
-#define LOOPCANARY_ENTRY_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ lc_entry_way lc_entry_way_open(lc_entry_change *changes, size_t count);
  * meanwhile. */
 void lc_entry_store(const lc_entry_way *way, lc_entry_change *change);
 void lc_entry_way_close(lc_entry_way *way);
-
-#endif

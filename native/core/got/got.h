@@ -5,8 +5,7 @@
  * An entry is stored to while the linker's lock is held, so that its object cannot be unloaded meanwhile. Not
  * thread-safe among itself; the program's threads may call through the entries at any moment.
  */
-#ifndef LOOPCANARY_GOT_H
-#define LOOPCANARY_GOT_H
+#pragma once
 
 #include <string.h>
 #include <dlfcn.h>
@@ -74,5 +73,3 @@ static inline bool lc_symbol_find(void *object, const char *name, void *function
     }
     return address != NULL;
 }
-
-#endif

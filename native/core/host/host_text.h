@@ -1,7 +1,6 @@
 /* The texts of /proc, PSI and cgroups about machine and container, as numbers. Pure: bytes in, values out;
  * what is not understood counts as not given. */
-#ifndef LOOPCANARY_HOST_TEXT_H
-#define LOOPCANARY_HOST_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ bool lc_parse_has_quota(const char *text, size_t length);
 /* /proc/self/cgroup: path of the controller's hierarchy ("" for version 2's "0::"), without the line's
  * end. False: the process is in none, or the path does not fit. `controller`: "cpu", "memory". */
 bool lc_parse_cgroup(const char *text, size_t length, const char *controller, char *path, size_t room);
-
-#endif

@@ -6,8 +6,7 @@
  * many. One that has nearly all it may have finds them as if we were not there: we take none of them, and
  * what we would close is closed when there is room.
  */
-#ifndef LOOPCANARY_KEPT_FILE_H
-#define LOOPCANARY_KEPT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void lc_close_all_left(void);
 /* Whether the process may have so many descriptors that it will not miss those which stay open while
  * nothing goes on. */
 bool lc_kept_files_may_stay(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Threads of ours that are not joined: detached, with the program's signals blocked; and what rights they
  * have. */
-#ifndef LOOPCANARY_OWN_THREAD_H
-#define LOOPCANARY_OWN_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -33,5 +32,3 @@ static inline void lc_own_signals_begin(sigset_t *before)
     }
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
-
-#endif

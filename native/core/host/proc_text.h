@@ -1,6 +1,5 @@
 /* The texts of /proc as numbers. Pure: bytes in, values out; hostile text is refused, not followed. */
-#ifndef LOOPCANARY_PROC_TEXT_H
-#define LOOPCANARY_PROC_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ typedef struct {
 
 /* The two *_ctxt_switches lines of /proc/PID/task/TID/status. */
 bool lc_parse_switches(const char *text, size_t length, lc_switch_fields *out);
-
-#endif

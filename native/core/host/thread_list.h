@@ -1,6 +1,5 @@
 /* The threads of this process, as the kernel lists them. */
-#ifndef LOOPCANARY_THREAD_LIST_H
-#define LOOPCANARY_THREAD_LIST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ typedef struct {
 void lc_thread_list_read(lc_thread_list *out);
 /* The next one's id; 0: there is no other. */
 uint64_t lc_thread_list_next(lc_thread_list *list);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * What cannot have changed is not read again: a thread that did not run since the last reading has the
  * state, the times and the faults that it had; it may have been woken, which `syscall` tells. */
-#ifndef LOOPCANARY_THREAD_VIEW_H
-#define LOOPCANARY_THREAD_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ void lc_thread_priority(uint64_t tid, lc_host_entry *out);
 /* The call that any thread of this process sleeps in, likewise; its number is LC_SYSCALL_UNKNOWN if that
  * cannot be told. */
 lc_syscall_fields lc_thread_call(uint64_t tid);
-
-#endif

@@ -1,7 +1,6 @@
 /* Writes a keeper's texts to the program's stderr, on a thread of ours, as reporters/terminal.py does in
  * the program's own way. */
-#ifndef LOOPCANARY_CONSOLE_H
-#define LOOPCANARY_CONSOLE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ void lc_console_allow(lc_console *console, uint64_t device, uint64_t inode);
  * there. Waits a fifth of a second at most for a reader of a pipe, socket or terminal. False: not all of
  * it could be written, now or ever. One thread. */
 bool lc_console_write(lc_console *console, const char *text, size_t bytes);
-
-#endif

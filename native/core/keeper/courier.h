@@ -5,8 +5,7 @@
  * keeper's texts to stderr. The watchdog makes it at the first stall; it ends when nothing has been owed for
  * some seconds, and is waited for with a limit only. It never takes the GIL.
  */
-#ifndef LOOPCANARY_COURIER_H
-#define LOOPCANARY_COURIER_H
+#pragma once
 
 #include "core/flight/flight.h"
 #include "core/host/process_facts.h"
@@ -74,5 +73,3 @@ void lc_courier_ask_to_stop(lc_courier *courier);
 bool lc_courier_look(lc_courier *courier, uint64_t now_ns);
 /* Whether a stall goes on, or one that has ended waits to be stored. */
 bool lc_courier_is_owed(const lc_courier *courier);
-
-#endif

@@ -1,7 +1,6 @@
 /* The first word of a hang, without the GIL. The keeper may be late, and the program's drain needs the
  * GIL, which the hang may hold. */
-#ifndef LOOPCANARY_FIRST_WORD_H
-#define LOOPCANARY_FIRST_WORD_H
+#pragma once
 
 #include "core/flight/flight_format.h"
 
@@ -13,5 +12,3 @@ enum { LC_FIRST_WORD_BYTES = 2048 };
  * absolute paths, up to a NULL: first the program's own, to which FILE is relative, then the library's.
  * `text` has LC_FIRST_WORD_BYTES. The watchdog's thread: it wrote the slot. */
 size_t lc_first_word(const lc_slot *slot, uint64_t busy_ns, char *const folders[], char *text);
-
-#endif

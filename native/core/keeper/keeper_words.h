@@ -1,7 +1,6 @@
 /* Arguments and environment of a keeper, copied: the courier reads them without the GIL, while the program
  * may change its environment. */
-#ifndef LOOPCANARY_KEEPER_WORDS_H
-#define LOOPCANARY_KEEPER_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool lc_keeper_words_ended_well(const lc_keeper_words *words);
  * 0, EINPROGRESS: one was started in the last seconds; or an errno. Waits for the execve, about a
  * millisecond. */
 int lc_keeper_words_start(const lc_keeper_words *words);
-
-#endif

@@ -11,8 +11,7 @@
  *     release on `begin` keeps it from passing the preceding even epoch.
  *   - the same for turn_begin and turn_epoch.
  */
-#ifndef LOOPCANARY_LANE_H
-#define LOOPCANARY_LANE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -185,5 +184,3 @@ static inline uint64_t lc_lane_limit(const lc_lane *lane, uint64_t epoch)
     const uint64_t allowance = LC_LOAD(lane->allowance);
     return allowance > threshold ? allowance : threshold;
 }
-
-#endif

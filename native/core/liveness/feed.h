@@ -3,8 +3,7 @@
  * The watchdog's thread alone. Nothing here blocks, allocates or takes the GIL. Each message has a socket of
  * its own, which is closed at once: programs count their descriptors.
  */
-#ifndef LOOPCANARY_FEED_H
-#define LOOPCANARY_FEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ uint64_t lc_feed_next_ns(const lc_feed *feed);
 
 /* Whether the manager's socket took the message. */
 bool lc_feed_send(const lc_feed *feed, const char *text, size_t bytes);
-
-#endif

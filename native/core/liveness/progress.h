@@ -4,8 +4,7 @@
  * while the process is stopped (SIGSTOP, a debugger) or the machine sleeps, the watchdog does not look
  * either, and that time is nobody's fault.
  */
-#ifndef LOOPCANARY_PROGRESS_H
-#define LOOPCANARY_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ typedef struct {
 /* Notes a look at `now_ns`. Answers how long the turn has lasted without what was granted to it; 0: it
  * waits. Pure but for `progress`. */
 uint64_t lc_progress_note(lc_progress *progress, const lc_progress_facts *facts, uint64_t now_ns);
-
-#endif

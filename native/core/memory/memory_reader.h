@@ -8,8 +8,7 @@
  * Thread-safe, no lock, no allocation, async-signal-safe; needs no Python. Tests and fuzz targets
  * put their own functions in place of the kernel's.
  */
-#ifndef LOOPCANARY_MEMORY_READER_H
-#define LOOPCANARY_MEMORY_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ static inline bool lc_read(const lc_memory_reader *reader, uint64_t address, voi
     const lc_read_request request = {address, into, bytes};
     return __atomic_load_n(&reader->read, __ATOMIC_ACQUIRE)(reader, &request, 1) == 1;
 }
-
-#endif

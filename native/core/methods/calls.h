@@ -2,8 +2,7 @@
  *
  * One writer at a time: the thread itself. No lock, no allocation, no system call in enter and leave.
  */
-#ifndef LOOPCANARY_CALLS_H
-#define LOOPCANARY_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -139,5 +138,3 @@ static inline bool lc_calls_leave_soon(lc_calls *calls, uint32_t id)
     lc_calls_leave_at(calls, id, us);
     return lc_calls_was_slow(calls, us);
 }
-
-#endif

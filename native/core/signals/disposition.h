@@ -14,8 +14,7 @@
  * (a network disk that is gone); a handler would wait for that. So lc_dispositions_end_by_pending is to be
  * called now and then.
  */
-#ifndef LOOPCANARY_DISPOSITION_H
-#define LOOPCANARY_DISPOSITION_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ bool lc_dispositions_may_end(void);
 
 /* As sigaction(2), and in its place in the caller's object. Signal-safe. */
 int lc_disposition_change(int number, const struct sigaction *wanted, struct sigaction *before);
-
-#endif

@@ -5,8 +5,7 @@
  * ours. Ours stays until the thread ends, as others may have noted it to put it back. Threads that one object
  * starts (CPython) have theirs from the begin on; others, where they come here themselves.
  */
-#ifndef LOOPCANARY_FAULT_STACK_H
-#define LOOPCANARY_FAULT_STACK_H
+#pragma once
 
 /* From now on; one for the calling thread, too. `caller`: an address in the object whose threads get one;
  * NULL: none. One caller at a time. */
@@ -15,5 +14,3 @@ void lc_fault_stacks_end(void);
 
 /* One for the calling thread, if they are given. Keeps errno; not in a handler. */
 void lc_fault_stack_give(void);
-
-#endif

@@ -2,8 +2,7 @@
  * which, into the flight file; and in a stall, or of the turn that a fault comes in, the watchdog's
  * evidence of all threads, for which the handler waits a moment. It needs neither the GIL nor the thread
  * that hangs. */
-#ifndef LOOPCANARY_KILL_SIGNALS_H
-#define LOOPCANARY_KILL_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void lc_kill_signals_leave(void);
 void lc_kill_signals_look(lc_watchdog *watchdog);
 /* When that wants to look again, though nothing works; LC_NO_DEADLINE: only when a signal has come. */
 uint64_t lc_kill_signals_due(uint64_t now_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* How the process starts, noted in a file that outlives it (start_format.h). One start a process: the file
  * stays mapped. */
-#ifndef LOOPCANARY_START_H
-#define LOOPCANARY_START_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ uint32_t lc_start_import_depth(void);
 /* In a forked child: nothing more is noted, and memory of no meaning takes the place of the parent's file.
  * Idempotent. */
 void lc_start_leave(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Children of this process, by their command. See wait_target.h for what may be asked. */
-#ifndef LOOPCANARY_CHILD_TARGET_H
-#define LOOPCANARY_CHILD_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ void lc_only_child_target(lc_target *out);
 /* Turns a pipe (its kernel's name in `target`) into the child of thread `tid` that has the other end as its
  * standard input, output or error; leaves it as it is if there is none. */
 void lc_pipe_to_child(uint64_t tid, lc_target *target);
-
-#endif

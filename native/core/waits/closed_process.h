@@ -1,6 +1,5 @@
 /* Whether the threads of this process wait for nothing but each other. */
-#ifndef LOOPCANARY_CLOSED_PROCESS_H
-#define LOOPCANARY_CLOSED_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void lc_process_waits_look(bool main_polls, bool whole, lc_process_waits *out);
 
 /* Whether the call is a wait for a futex of this process that has no timeout. */
 bool lc_waits_for_own_futex(const lc_syscall_fields *call);
-
-#endif

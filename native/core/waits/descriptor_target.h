@@ -1,6 +1,5 @@
 /* What a descriptor of this process is. See wait_target.h for what may be asked. */
-#ifndef LOOPCANARY_DESCRIPTOR_TARGET_H
-#define LOOPCANARY_DESCRIPTOR_TARGET_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ uint32_t lc_socket_address_text(const void *address, size_t bytes, char *text, s
  * and the address it is bound to. 0 where neither is known. Does not block: three system calls at most that
  * read words of the socket. */
 uint32_t lc_socket_peer_text(int fd, char *text, size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* Threads that wait for each other in a circle: the chain of waits from a stalled thread on. */
-#ifndef LOOPCANARY_LOCK_CIRCLE_H
-#define LOOPCANARY_LOCK_CIRCLE_H
+#pragma once
 
 #include "core/flight/slot_writer.h"
 #include "core/host/proc_text.h"
@@ -48,5 +47,3 @@ bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint
 /* Stores the links of a circle that was followed, once. `stack`: scratch. */
 void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot_writer *writer,
                         lc_stack *stack);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the arguments of a system call refer to: which calls can wait for something that has a name, and
  * where that name is found. Pure data; the numbers are this machine's (SYS_...). */
-#ifndef LOOPCANARY_SYSCALL_SHAPE_H
-#define LOOPCANARY_SYSCALL_SHAPE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ typedef struct {
 
 /* `number`: of the call, or LC_SYSCALL_*. */
 lc_syscall_shape lc_syscall_shape_of(int64_t number);
-
-#endif

@@ -5,8 +5,7 @@
  * addresses of sockets, lists of children. Nothing outside of /proc is opened, looked up or resolved, so a
  * dead file server or name server cannot hold the watchdog up.
  */
-#ifndef LOOPCANARY_WAIT_TARGET_H
-#define LOOPCANARY_WAIT_TARGET_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ typedef struct {
  * moment only if the thread is in the same call afterwards: the caller looks again. */
 void lc_wait_target(const lc_memory_reader *reader, uint64_t tid, const lc_syscall_fields *call,
                     lc_target *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a sampled thread waits for: the target of its system call, or the lock and who holds it. */
-#ifndef LOOPCANARY_WAIT_VIEW_H
-#define LOOPCANARY_WAIT_VIEW_H
+#pragma once
 
 #include "core/flight/flight_format.h"
 #include "core/watchdog/frame_source.h"
@@ -29,5 +28,3 @@ typedef struct {
 uint64_t lc_wait_view_put(lc_wait_memory *memory, const lc_memory_reader *reader, lc_frame_source *source,
                           const lc_thread_view *view, const lc_thread_reading *reading, uint64_t thread_state,
                           lc_slot_writer *writer, lc_sample_entry *sample);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sleeping and waking on a 32-bit word, with absolute deadlines of the monotonic clock. */
-#ifndef LOOPCANARY_FUTEX_H
-#define LOOPCANARY_FUTEX_H
+#pragma once
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -60,5 +59,3 @@ static inline bool lc_bell_wait_shared(lc_bell *bell, uint32_t seen, uint64_t de
 {
     return lc_bell_wait_as(FUTEX_WAIT_BITSET, bell, seen, deadline_ns);
 }
-
-#endif

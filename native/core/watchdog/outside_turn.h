@@ -10,8 +10,7 @@
  *           this process: none can wake another (core/waits/closed_process.h). After an interrupt: none has run
  *           for more than a moment
  */
-#ifndef LOOPCANARY_OUTSIDE_TURN_H
-#define LOOPCANARY_OUTSIDE_TURN_H
+#pragma once
 
 #include "core/watchdog/watch_state.h"
 
@@ -19,5 +18,3 @@
  * watchdog is about to park. The main thread's stack is looked at then, and from there on a few times in
  * `boot_ns` or `exit_ns` while the program starts or ends. */
 uint64_t lc_outside_look(lc_watchdog *watchdog, uint64_t now_ns, bool are_idle);
-
-#endif

@@ -1,6 +1,5 @@
 /* One sample: a thread's frames, the GIL and the kernel's view of the thread, into the slot. */
-#ifndef LOOPCANARY_SAMPLER_H
-#define LOOPCANARY_SAMPLER_H
+#pragma once
 
 #include "core/watchdog/watch_state.h"
 
@@ -13,5 +12,3 @@ void lc_sampler_take(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *
 
 /* The stacks of all threads, once, for a hang. */
 void lc_sampler_take_threads(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch);
-
-#endif

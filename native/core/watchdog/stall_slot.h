@@ -1,7 +1,6 @@
 /* The flight file's slots as the watchdog uses them: one is opened for a lane that is busy for too long,
  * and completed or let go of when its turn is over. The watchdog's thread. */
-#ifndef LOOPCANARY_STALL_SLOT_H
-#define LOOPCANARY_STALL_SLOT_H
+#pragma once
 
 #include "core/watchdog/watch_state.h"
 
@@ -24,5 +23,3 @@ void lc_stall_slot_put_before(lc_slot *slot, const lc_lane_watch *watch, uint64_
 
 /* Completes the slots of the stalls that the lane says have ended. */
 void lc_stall_slot_take_ended(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the watchdog does with one lane at one look: the stall's life from its first sample to its end. */
-#ifndef LOOPCANARY_STALL_WATCH_H
-#define LOOPCANARY_STALL_WATCH_H
+#pragma once
 
 #include "core/watchdog/watch_state.h"
 
@@ -23,5 +22,3 @@ void lc_stall_watch_outside(lc_watchdog *watchdog, uint64_t index, lc_ended_kind
 
 void lc_stall_watch_close_view(lc_watchdog *watchdog, uint64_t index);
 void lc_stall_watch_close_readings(lc_watchdog *watchdog, uint64_t index);
-
-#endif

@@ -1,7 +1,6 @@
 /* The life of the watchdog's thread, in one word: it is asked to stop, is waited for with a limit, and
  * goes on after all where it had no time to stop. */
-#ifndef LOOPCANARY_THREAD_LIFE_H
-#define LOOPCANARY_THREAD_LIFE_H
+#pragma once
 
 #include "core/watchdog/futex.h"
 
@@ -29,5 +28,3 @@ static inline bool lc_life_stops_by(lc_bell *life, uint64_t deadline_ns)
     }
     return !lc_life_is(life, LC_LIFE_STOPS);
 }
-
-#endif

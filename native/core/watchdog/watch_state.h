@@ -1,7 +1,6 @@
 /* What the watchdog knows: its settings, what it remembers of each lane, its memory. The parts that work on it
  * include this header, and not each other for its sake. */
-#ifndef LOOPCANARY_WATCH_STATE_H
-#define LOOPCANARY_WATCH_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -130,5 +129,3 @@ static inline void lc_watchdog_call_keeper(const lc_watchdog *watchdog)
         (void)lc_courier_ask(watchdog->courier);
     }
 }
-
-#endif

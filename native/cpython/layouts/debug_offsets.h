@@ -3,8 +3,7 @@
  *
  * It knows better than the table what this build looks like; but it is memory like any other, so each
  * number is checked before it is used. What it does not tell stays the table's. */
-#ifndef LOOPCANARY_DEBUG_OFFSETS_H
-#define LOOPCANARY_DEBUG_OFFSETS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@
  * the table's. False, with a reason of static lifetime, if what is there cannot be right. */
 bool lc_debug_offsets_apply(lc_layout *layout, const lc_memory_reader *reader, uint64_t runtime,
                             uint64_t version_hex, const char **why_not);
-
-#endif

@@ -7,8 +7,7 @@
  * the thread that opens the source and compares with what the public API says, because a patch release
  * or a distribution's build can differ from the headers.
  */
-#ifndef LOOPCANARY_LAYOUT_H
-#define LOOPCANARY_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -176,5 +175,3 @@ enum {
 
 /* By opcode, for the CPython this is compiled for; NULL before 3.14. */
 extern const uint8_t *const lc_opcodes;
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of this folder ask each other. No GIL, lock or allocation in any of it. */
-#ifndef LOOPCANARY_LOCK_PARTS_H
-#define LOOPCANARY_LOCK_PARTS_H
+#pragma once
 
 #include "cpython/walker/frame_values.h"
 
@@ -69,5 +68,3 @@ uint64_t lc_future_waited_for(lc_cpython_source *source, uint64_t thread_state);
 /* Whether the Future's result comes from this thread: it runs the pool's work item of this very Future, or
  * the asyncio loop that its coroutine was given to by run_coroutine_threadsafe. In this process only. */
 bool lc_future_comes_from(lc_cpython_source *source, uint64_t future, uint64_t thread_state);
-
-#endif

@@ -1,7 +1,6 @@
 /* Work words of a lane that are no object's address: an object's ends in three zero bits, and these bits say
  * what else the word is. */
-#ifndef LOOPCANARY_WORK_WORDS_H
-#define LOOPCANARY_WORK_WORDS_H
+#pragma once
 
 #include "cpython/source/cpython_source.h"
 
@@ -92,5 +91,3 @@ const char *lc_qt_event_name(uint32_t type);
 /* The class that a C++ type's name (Itanium's mangling) tells, without what bindings put around it: where
  * it begins in `name`, and its length; 0: none. Pure. */
 uint32_t lc_qt_class_name(const char *name, uint32_t bytes, const char **begin);
-
-#endif

@@ -1,6 +1,5 @@
 /* Objects that are read as values: str, bytes, small int. Each is proven by its type before use. */
-#ifndef LOOPCANARY_OBJECTS_H
-#define LOOPCANARY_OBJECTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ static inline uint64_t lc_mix(uint64_t hash, uint64_t value)
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
     return hash ^ hash >> 29;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *   layout.h                    where each CPython version keeps what it reads
  *   docs/internals/walker.md  why what it reads can be trusted
  */
-#ifndef LOOPCANARY_CPYTHON_SOURCE_H
-#define LOOPCANARY_CPYTHON_SOURCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -138,5 +137,3 @@ static inline bool lc_is_trio_task(const lc_cpython_source *source, uint64_t typ
 /* The same source without an interpreter: for tests and fuzz targets, which script the reader. */
 bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,
                             const lc_layout *layout, const lc_interpreter_addresses *at);
-
-#endif

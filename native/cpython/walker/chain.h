@@ -1,6 +1,5 @@
 /* A thread's chain of frames as it lies in memory. */
-#ifndef LOOPCANARY_CHAIN_H
-#define LOOPCANARY_CHAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ typedef enum {
  * shims, and adds what it touched to `plan`. */
 lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout, uint64_t thread_state,
                                 uint32_t limit, lc_chain *chain, lc_read_plan *plan);
-
-#endif

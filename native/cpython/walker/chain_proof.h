@@ -1,7 +1,6 @@
 /* How far two readings of a chain agree, and which frames they prove; docs/internals/walker.md has
  * the argument. */
-#ifndef LOOPCANARY_CHAIN_PROOF_H
-#define LOOPCANARY_CHAIN_PROOF_H
+#pragma once
 
 #include "cpython/walker/chain.h"
 
@@ -35,5 +34,3 @@ lc_proof lc_chains_prove(const lc_chain *first, const lc_chain *second);
 
 /* Whether every word is the same, the innermost frame's included. */
 bool lc_chains_equal(const lc_chain *first, const lc_chain *second);
-
-#endif

@@ -1,6 +1,5 @@
 /* Values of a frame: locals and value stack, and which part of it is in use. */
-#ifndef LOOPCANARY_FRAME_VALUES_H
-#define LOOPCANARY_FRAME_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *te
 
 /* Whether this frame runs the function of importlib's bootstrap with this qualified name. */
 bool lc_is_bootstrap(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname);
-
-#endif

@@ -1,7 +1,6 @@
 /* Code objects of a reading's frames: found, known from the cache or put there, and proven by what is read
  * later. */
-#ifndef LOOPCANARY_READING_CODES_H
-#define LOOPCANARY_READING_CODES_H
+#pragma once
 
 #include "cpython/walker/walker.h"
 
@@ -36,5 +35,3 @@ static inline void lc_walk_count(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The walk: from a thread state to a stack that the thread really had. */
-#ifndef LOOPCANARY_WALKER_H
-#define LOOPCANARY_WALKER_H
+#pragma once
 
 #include "cpython/walker/chain.h"
 #include "cpython/walker/code_cache.h"
@@ -88,5 +87,3 @@ struct lc_walker {
  * 24 readings with 9 looks behind each, all bounded by LC_PLAN_RANGES_MAX system calls (in practice one or
  * two). */
 lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stack *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Trees of calls, for readers: core/methods/call_tree.h as a function. */
-#ifndef LOOPCANARY_MODULE_CALL_TREE_H
-#define LOOPCANARY_MODULE_CALL_TREE_H
+#pragma once
 
 #include <Python.h>
 
@@ -11,5 +10,3 @@
  * self_us; is_open), one of the works (number; times; total_us). What `read` raises, and MemoryError. GIL
  * held. */
 PyObject *lc_call_tree_of(PyObject *module, PyObject *args);
-
-#endif

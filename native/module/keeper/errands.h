@@ -4,8 +4,7 @@
  * sees that when a watched thread works next, and has Python read the file on a thread of ours. The page and
  * the file are hostile: at worst our Python code runs, often.
  */
-#ifndef LOOPCANARY_MODULE_KEEPER_ERRANDS_H
-#define LOOPCANARY_MODULE_KEEPER_ERRANDS_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ bool lc_errand_run(void);
 
 /* Adds on_errand(hook | None) and errand_at(monotonic_ns); GIL held. -1 with an exception. */
 int lc_errands_add(PyObject *module);
-
-#endif

@@ -1,8 +1,7 @@
 /* KeeperPage: the keeper's page of another process's flight file, for the keeper
  * (core/keeper/keeper_page.h). The methods keep the GIL: what they write is memory, or the page cache of a
  * disk. */
-#ifndef LOOPCANARY_MODULE_KEEPER_PAGE_H
-#define LOOPCANARY_MODULE_KEEPER_PAGE_H
+#pragma once
 
 #include <Python.h>
 
@@ -12,5 +11,3 @@ PyObject *lc_open_keeper(PyObject *module, PyObject *path);
 
 /* Adds the type. -1 with an exception. */
 int lc_keeper_page_add(PyObject *module);
-
-#endif

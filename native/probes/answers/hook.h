@@ -3,8 +3,7 @@
  * of Python's is touched: it is one place for all of them. What a call does is what it did; one that carries
  * no request costs a load and a compare more.
  */
-#ifndef LOOPCANARY_ANSWER_HOOK_H
-#define LOOPCANARY_ANSWER_HOOK_H
+#pragma once
 
 #include <Python.h>
 
@@ -26,5 +25,3 @@ PyObject *lc_answers_behind_tls(PyObject *module, PyObject *unused);
 PyObject *lc_answer_handled(PyObject *module, PyObject *connection);
 PyObject *lc_answer_named(PyObject *module, PyObject *args);
 PyObject *lc_read_answers(PyObject *module, PyObject *unused);
-
-#endif

@@ -12,12 +12,9 @@
  * receive, send). Where the name of the scene is known, the task is such a one, and it is in no scene yet:
  * enters the scene, and is the original. Else it is `around`. `known`: {(method, path): name}, where the
  * path is the context's `mounted` and the route's `path_format`. */
-#ifndef LOOPCANARY_ASGI_ROUTE_H
-#define LOOPCANARY_ASGI_ROUTE_H
+#pragma once
 
 #include <Python.h>
 
 PyObject *lc_asgi_root(PyObject *module, PyObject *function);
 PyObject *lc_asgi_route(PyObject *module, PyObject *args);
-
-#endif

@@ -1,6 +1,5 @@
 /* What of asyncio is replaced: Handle._run, BaseEventLoop.run_forever, and the selector's wait. GIL held. */
-#ifndef LOOPCANARY_ASYNCIO_H
-#define LOOPCANARY_ASYNCIO_H
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -57,5 +56,3 @@ void lc_asyncio_site_learn(PyObject *handle_type, PyObject *events_globals);
  * GIL held, the handle's own thread, before the handle runs. Without debug mode one load. No exception is
  * left set. */
 uint64_t lc_asyncio_site_of(PyObject *handle, PyObject *callback);
-
-#endif

@@ -4,12 +4,9 @@
  * of the hub's thread (wait_hook.h), or what prepare and check watchers of its loop say, where these cannot
  * be hooked. All on the tracer's thread, under the GIL. The tracer that was there before is called as ever.
  */
-#ifndef LOOPCANARY_GEVENT_TRACER_H
-#define LOOPCANARY_GEVENT_TRACER_H
+#pragma once
 
 #include <Python.h>
 
 /* Adds the type GreenletTracer to the module; negative with an exception set where that fails. */
 int lc_gevent_tracer_add(PyObject *module);
-
-#endif

@@ -1,7 +1,6 @@
 /* GLib's loops as callbacks see them. GLib, GObject and GTK are found where they are loaded: nothing of ours is
  * linked to them. */
-#ifndef LOOPCANARY_GLIB_H
-#define LOOPCANARY_GLIB_H
+#pragma once
 
 #include <Python.h>
 
@@ -76,5 +75,3 @@ void lc_glib_input_handler(void *closure, PyObject *signal);
 /* See PyGClosure in PyGObject's public header pygobject-types.h: the handler comes right behind the
  * GClosure. Borrowed; NULL: none any more. */
 PyObject *lc_glib_handler_of(const void *closure);
-
-#endif

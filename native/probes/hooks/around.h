@@ -9,13 +9,10 @@
  * the second argument does, an object that has (or has not) the attribute: its name is name_of(type(object),
  * type(object.attribute)), which is asked for once and kept; where name_of raises, it has none.
  */
-#ifndef LOOPCANARY_AROUND_H
-#define LOOPCANARY_AROUND_H
+#pragma once
 
 #include <Python.h>
 
 PyObject *lc_around_wait(PyObject *hooks, PyObject *function);
 PyObject *lc_around_works(PyObject *hooks, PyObject *function);
 PyObject *lc_around_work(PyObject *hooks, PyObject *args);
-
-#endif

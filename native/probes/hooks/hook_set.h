@@ -7,8 +7,7 @@
  *
  * All functions hold the GIL.
  */
-#ifndef LOOPCANARY_HOOK_SET_H
-#define LOOPCANARY_HOOK_SET_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -69,5 +68,3 @@ PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where);
 /* The object that Python means: an address in it (int), or its path or soname (str), which is the
  * argument's own text. False with an exception set: neither. */
 bool lc_hook_where(PyObject *where, lc_got_object *out);
-
-#endif

@@ -15,8 +15,7 @@
  * life. Loops nest: where one runs or waits inside a callback, the callback is judged up to then
  * (lc_bracket_interrupt), and when the run is over, from then on.
  */
-#ifndef LOOPCANARY_LOOP_HOOKS_H
-#define LOOPCANARY_LOOP_HOOKS_H
+#pragma once
 
 #include "core/start/start.h"
 #include "module/bracket.h"
@@ -92,5 +91,3 @@ static inline void lc_loop_wait_end(void)
         lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
     }
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * GIL held in all functions.
  */
-#ifndef LOOPCANARY_PATCH_CHAIN_H
-#define LOOPCANARY_PATCH_CHAIN_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -66,5 +65,3 @@ static inline PyObject *lc_patch_chain_call(const lc_patch_chain *chain, lc_patc
     Py_DECREF(patch);
     return result;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Such an object begins with an lc_stand_in; the references that it owns follow. It keeps the first one to
  * its end, because it may still be called. The others go when the garbage collector breaks a cycle.
  */
-#ifndef LOOPCANARY_STAND_IN_H
-#define LOOPCANARY_STAND_IN_H
+#pragma once
 
 #include <Python.h>
 
@@ -41,5 +40,3 @@ static inline PyObject *lc_or_null(PyObject *object) { return object == Py_None 
 /* Adds the type to the module, under its name without the module's. Borrowed: the module keeps it. NULL
  * with an exception. */
 PyTypeObject *lc_stand_in_add(PyObject *module, PyType_Spec *spec);
-
-#endif

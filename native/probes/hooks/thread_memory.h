@@ -1,7 +1,6 @@
 /* Memory of one thread on the heap, freed with its thread: thread-local memory of a library that reaches
  * it directly, as this one does (thread_lane.h), is scarce. */
-#ifndef LOOPCANARY_THREAD_MEMORY_H
-#define LOOPCANARY_THREAD_MEMORY_H
+#pragma once
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,5 +15,3 @@ static inline void *lc_thread_memory(pthread_key_t key, size_t bytes)
     }
     return fresh;
 }
-
-#endif

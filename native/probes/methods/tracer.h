@@ -5,8 +5,7 @@
  * PyEval_SetProfile. A code object is shown to Python once (the chooser), which answers its number, or 0: not
  * chosen. The number lies in the code object. All functions hold the GIL.
  */
-#ifndef LOOPCANARY_METHODS_TRACER_H
-#define LOOPCANARY_METHODS_TRACER_H
+#pragma once
 
 #include <Python.h>
 
@@ -19,5 +18,3 @@
  * calls that were noted as slow since the last start. calls_on_start, calls_on_enter, calls_on_leave:
  * callbacks of sys.monitoring. */
 int lc_calls_add(PyObject *module);
-
-#endif

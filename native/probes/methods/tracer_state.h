@@ -3,8 +3,7 @@
  *
  * GIL held in all functions.
  */
-#ifndef LOOPCANARY_TRACER_STATE_H
-#define LOOPCANARY_TRACER_STATE_H
+#pragma once
 
 #include <Python.h>
 #include <limits.h>
@@ -88,5 +87,3 @@ int lc_call_events_add(PyObject *module);
 bool lc_another_profiler_runs(void);
 void lc_profile_thread(void);
 bool lc_profile_threads(bool on);
-
-#endif

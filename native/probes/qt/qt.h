@@ -1,6 +1,5 @@
 /* Qt's loops as callbacks see them. */
-#ifndef LOOPCANARY_QT_H
-#define LOOPCANARY_QT_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -145,5 +144,3 @@ lc_lane *lc_qt_thread_begin_storing(const lc_qt_thread *thread);
  * cannot be done. Idempotent. qt_uninstall(): takes back what is still ours. */
 PyObject *lc_qt_install(PyObject *module, PyObject *args);
 PyObject *lc_qt_uninstall(PyObject *module, PyObject *unused);
-
-#endif

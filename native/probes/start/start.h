@@ -5,8 +5,7 @@
  * there yet, and what their loaders read in FileLoader.get_data. The caller hooks both, and takes the hooks
  * out when it is told that the start is over.
  */
-#ifndef LOOPCANARY_PROBES_START_H
-#define LOOPCANARY_PROBES_START_H
+#pragma once
 
 #include <Python.h>
 
@@ -21,5 +20,3 @@
  *                                                application object is made, a frame is shown
  *   start_over()                                 the main module has ended */
 int lc_start_add(PyObject *module);
-
-#endif

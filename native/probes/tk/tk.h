@@ -16,8 +16,7 @@
  * All of it is kept until a place where Python may be called: the begin of a command, the end of update().
  * Tcl is found in what _tkinter is linked to: nothing of ours is.
  */
-#ifndef LOOPCANARY_TK_H
-#define LOOPCANARY_TK_H
+#pragma once
 
 #include <Python.h>
 
@@ -37,5 +36,3 @@ PyObject *lc_tk_shown(PyObject *module, PyObject *in_command);
 PyObject *lc_tk_updated(PyObject *module, PyObject *unused);
 /* tk_input() -> (X's type, button, time in ms) | None: the user's event that is served; once. */
 PyObject *lc_tk_input(PyObject *module, PyObject *unused);
-
-#endif

@@ -13,8 +13,7 @@
  * A guest run has no wait and no turn: its steps run inside a callback of the host's, which is judged up to
  * each. A group may be older than the engine, and outlive it.
  */
-#ifndef LOOPCANARY_TRIO_RUN_H
-#define LOOPCANARY_TRIO_RUN_H
+#pragma once
 
 #include <Python.h>
 
@@ -23,5 +22,3 @@ int lc_trio_run_add(PyObject *module);
 
 /* learn_trio(trio.lowlevel.Task) -> bool: whether tasks can be named. */
 PyObject *lc_learn_trio(PyObject *module, PyObject *task_type);
-
-#endif

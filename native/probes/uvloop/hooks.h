@@ -13,8 +13,7 @@
  * uvloop's Python side is touched, so it does not matter how a loop was made. A loop that runs already
  * when the hooks are laid has its callbacks watched, each as a turn of its own: where its run ends would
  * not be seen. */
-#ifndef LOOPCANARY_UVLOOP_HOOKS_H
-#define LOOPCANARY_UVLOOP_HOOKS_H
+#pragma once
 
 #include <Python.h>
 
@@ -24,5 +23,3 @@
  * callbacks are turns by themselves. */
 PyObject *lc_hook_uvloop(PyObject *module, PyObject *args);
 PyObject *lc_unhook_uvloop(PyObject *module, PyObject *unused);
-
-#endif
