@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "core/answers/answers.h"
-#include "core/host/kept_file.h"
-#include "core/host/process_facts.h"
 #include "core/patches/patches.h"
 #include "core/signals/kill_signals.h"
 #include "core/start/start.h"

@@ -1,12 +1,9 @@
 #include "module/thread_lane.h"
 
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "core/lane/lane_reading.h"
 #include "core/lane/long_work.h"
-#include "core/signals/fault_stack.h"
+#include "core/signals/disposition.h"
 #include "cpython/objects/raised.h"
 
 #if PY_VERSION_HEX < 0x030D0000

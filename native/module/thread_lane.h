@@ -4,7 +4,9 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "module/agent.h"
 
@@ -72,3 +74,18 @@ bool lc_may_call_python(void);
 
 /* A loop of that kind begins to run on the thread: within another one, the lane stays that one's. */
 void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind);
+
+/* ---- memory of a thread -----------------------------------------------------------------------------
+ * Memory of one thread on the heap, freed with its thread: thread-local memory of a library that reaches
+ * it directly, as this one does (thread_lane.h), is scarce. */
+
+/* Zeroed; the key's destructor frees it. NULL: there is none. */
+static inline void *lc_thread_memory(pthread_key_t key, size_t bytes)
+{
+    void *fresh = calloc(1, bytes);
+    if (fresh != NULL && pthread_setspecific(key, fresh) != 0) {
+        free(fresh);
+        return NULL;
+    }
+    return fresh;
+}

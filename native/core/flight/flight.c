@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/flight/set_aside.h"
 #include "core/host/process_facts.h"

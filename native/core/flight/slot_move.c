@@ -1,4 +1,4 @@
-#include "core/flight/slot_move.h"
+#include "core/flight/slot_writer.h"
 
 #include <string.h>
 

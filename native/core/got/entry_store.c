@@ -1,4 +1,4 @@
-#include "core/got/entry_store.h"
+#include "core/got/got.h"
 
 #include <fcntl.h>
 #include <stdint.h>

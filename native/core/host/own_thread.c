@@ -2,9 +2,7 @@
 
 #include <dlfcn.h>
 #include <linux/capability.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,9 @@
-#include "core/host/thread_list.h"
+#include "core/host/thread_view.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "core/host/kept_file.h"
 
 struct directory_entry { /* struct linux_dirent64 of getdents(2) */
     uint64_t inode;

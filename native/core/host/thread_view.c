@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 
 static const char *const file_names[LC_VIEW_FILES] = {"schedstat", "syscall", "stat", "status"};
 

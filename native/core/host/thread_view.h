@@ -56,3 +56,15 @@ void lc_thread_priority(uint64_t tid, lc_host_entry *out);
 /* The call that any thread of this process sleeps in, likewise; its number is LC_SYSCALL_UNKNOWN if that
  * cannot be told. */
 lc_syscall_fields lc_thread_call(uint64_t tid);
+
+/* ---- thread_list.c: the threads of this process, as the kernel lists them ---------------------------- */
+
+typedef struct {
+    uint32_t at, length; /* length 0: they could not be listed, or do not fit: more than some 120 */
+    _Alignas(8) char entries[4096];
+} lc_thread_list;
+
+/* No allocation, no lock. */
+void lc_thread_list_read(lc_thread_list *out);
+/* The next one's id; 0: there is no other. */
+uint64_t lc_thread_list_next(lc_thread_list *list);

@@ -1,11 +1,9 @@
 #include "core/keeper/courier.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/host/own_thread.h"
 #include "core/host/spawn_apart.h"

@@ -1,13 +1,10 @@
-#include "core/keeper/keeper_words.h"
+#include "core/keeper/courier.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "core/host/spawn_apart.h"
 

@@ -1,6 +1,5 @@
 #include "core/lane/lane.h"
 
-#include "core/flight/flight_format.h"
 #include "core/lane/long_work.h"
 
 static uint64_t thread_cpu_ns(void)

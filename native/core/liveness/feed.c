@@ -1,4 +1,4 @@
-#include "core/liveness/feed.h"
+#include "core/liveness/progress.h"
 
 #include <string.h>
 #include <unistd.h>

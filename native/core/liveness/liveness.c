@@ -1,13 +1,9 @@
-#include "core/liveness/liveness.h"
+#include "core/watchdog/watch_state.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "core/clock/clock.h"
-#include "core/watchdog/futex.h"
 
 #define ABORT_PATIENCE_NS UINT64_C(1000000000)
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/flight/signal_format.h"
+#include "core/flight/flight_format.h"
 #include "core/watchdog/watch_state.h"
 
 /* How long a signal is held back in a stall until all threads have been read; and a fault anywhere, for

@@ -1,4 +1,3 @@
-#include "core/waits/child_target.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,8 +9,8 @@
 
 #include "core/host/kept_file.h"
 #include "core/host/spawn_apart.h"
-#include "core/host/thread_list.h"
-#include "core/waits/descriptor_target.h"
+#include "core/host/thread_view.h"
+#include "core/waits/wait_target.h"
 
 enum { CHILDREN_MAX = 32, COMMAND_MAX = 200, STAT_MAX = 1024, STANDARD_STREAMS = 3 };
 enum { PARENT_FIELD = 4, EXIT_SIGNAL_FIELD = 38 }; /* of proc(5)'s stat */

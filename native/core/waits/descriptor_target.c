@@ -1,4 +1,4 @@
-#include "core/waits/descriptor_target.h"
+#include "core/waits/wait_target.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,11 +1,10 @@
-#include "core/waits/lock_circle.h"
+#include "core/waits/wait_view.h"
 
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "core/clock/thread_clock.h"
-#include "core/host/thread_view.h"
+#include "core/clock/clock.h"
 #include "core/lane/lane.h"
 
 static bool same_call(const lc_syscall_fields *a, const lc_syscall_fields *b)

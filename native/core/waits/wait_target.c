@@ -7,11 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/host/kept_file.h"
-#include "core/waits/child_target.h"
-#include "core/waits/descriptor_target.h"
-#include "core/waits/syscall_shape.h"
-
 enum {
     PAGE_BYTES = 4096,
     POLLED_MAX = 8,

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 
 #include "core/lane/lane.h"
-#include "core/waits/syscall_shape.h"
 #include "core/waits/wait_target.h"
 
 /* Threads that are asked whether they wait for the same lock: each costs the reading of one file, 8 us. */

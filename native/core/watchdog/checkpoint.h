@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/flight/flight.h"
-#include "core/watchdog/thread_life.h"
+#include "core/watchdog/futex.h"
 
 typedef struct {
     char path[PATH_MAX]; /* empty: no checkpoints */

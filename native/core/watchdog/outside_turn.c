@@ -1,17 +1,14 @@
-#include "core/watchdog/outside_turn.h"
 
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 #include "core/host/thread_view.h"
 #include "core/signals/disposition.h"
-#include "core/waits/closed_process.h"
-#include "core/waits/syscall_shape.h"
 #include "core/waits/wait_target.h"
-#include "core/watchdog/stall_watch.h"
+#include "core/watchdog/watch_state.h"
 
 enum { BOOT_LOOKS = 10, EXIT_LOOKS = 5 }; /* in the time without progress: one a second */
 enum { MOMENT_BITS = 27 };                /* a moment of CPU time: 134 ms */

@@ -1,8 +1,6 @@
-#include "core/watchdog/sampler.h"
+#include "core/watchdog/watch_state.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 enum { VIEWS_KEPT = 8, WHOLE_EVERY = 16 };
 

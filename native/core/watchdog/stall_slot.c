@@ -1,8 +1,7 @@
-#include "core/watchdog/stall_slot.h"
+#include "core/watchdog/watch_state.h"
 
 #include <string.h>
 
-#include "core/host/host_view.h"
 #include "core/lane/tally.h"
 
 /* A lane's limit. What can only be the configured threshold is that, to the nanosecond: the lane's ticks

@@ -1,4 +1,3 @@
-#include "core/watchdog/stall_watch.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -6,8 +5,7 @@
 #include "core/host/host_view.h"
 #include "core/lane/long_work.h"
 #include "core/lane/tally.h"
-#include "core/watchdog/sampler.h"
-#include "core/watchdog/stall_slot.h"
+#include "core/watchdog/watch_state.h"
 
 enum { SHORTEST_SLEEP_NS = 200 * 1000, FRESH_NS = 500 * 1000 * 1000 };
 /* the keeper, or the program's drain, has this time to judge a hang */

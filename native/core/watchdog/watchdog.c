@@ -1,20 +1,12 @@
 #include "core/watchdog/watchdog.h"
 
-#include <errno.h>
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "core/host/kept_file.h"
 #include "core/host/own_thread.h"
-#include "core/liveness/liveness.h"
 #include "core/signals/kill_signals.h"
-#include "core/watchdog/outside_turn.h"
-#include "core/watchdog/stall_watch.h"
 
 enum { LATE_NS = 10 * 1000 * 1000, RIGHTS_NS = 1000 * 1000 * 1000 };
 

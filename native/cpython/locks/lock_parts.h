@@ -21,7 +21,6 @@ bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64
 bool lc_sleeps_in_lock(const lc_cpython_source *source, uint64_t lock, uint64_t futex);
 
 /* ---- semlock.c: locks between processes --------------------------------------------------------------
- *
  * `_multiprocessing.SemLock` is behind all locks, conditions and queues of multiprocessing. */
 
 /* The SemLock behind a slot of a frame, or to which the method in it is bound, in whose semaphore this

@@ -15,7 +15,6 @@
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 #include "cpython/names/work_words.h"
-#include "cpython/source/cpython_source.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u

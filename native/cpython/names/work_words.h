@@ -13,7 +13,6 @@
 #define LC_WORK_ADDRESS_MASK UINT64_C(0x0000FFFFFFFFFFF8)
 
 /* ---- what the loop has called ------------------------------------------------------------------------
- *
  * The loop does not name it. Its name is that of the task that the loop says it runs, or of the outermost
  * frame inside of those that were there when the loop began to run. */
 
@@ -33,7 +32,6 @@ lc_text lc_called_function(uint64_t work, const lc_stack *stack);
 uint64_t lc_called_task(const lc_cpython_source *source, uint64_t work, uint64_t thread_state);
 
 /* ---- names of two parts -------------------------------------------------------------------------------
- *
  * GLib's sources and handlers of signals: the note lies where the work is called. */
 
 /* By what it came to run; each has its word in front of the name. */

@@ -137,3 +137,9 @@ static inline bool lc_is_trio_task(const lc_cpython_source *source, uint64_t typ
 /* The same source without an interpreter: for tests and fuzz targets, which script the reader. */
 bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,
                             const lc_layout *layout, const lc_interpreter_addresses *at);
+
+/* ---- self_test.c: whether what the source reads is what the interpreter says ------------------------- */
+
+/* Walks the calling thread and reads objects of known value. GIL held; runs a few lines of Python. False, with a reason of static
+ * lifetime, if anything differs from the public API's answer. */
+bool lc_self_test(lc_cpython_source *source, const char **why_not);

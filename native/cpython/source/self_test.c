@@ -8,7 +8,7 @@
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/objects/raised.h"
-#include "cpython/source/self_test.h"
+#include "cpython/source/cpython_source.h"
 #include "cpython/walker/frame_values.h"
 #include "cpython/walker/walker.h"
 

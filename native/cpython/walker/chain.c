@@ -1,9 +1,5 @@
 #include "cpython/walker/chain.h"
 
-#include <string.h>
-
-#include "cpython/layouts/layout.h"
-
 #define PAGE_BYTES 4096u
 #define CALLED_MAX 8u         /* frames that begin between a look and a copy */
 #define FRAMES_BEFORE_KEPT 3u /* of the chain, in its plan */

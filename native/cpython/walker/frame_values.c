@@ -1,7 +1,5 @@
 #include "cpython/walker/frame_values.h"
 
-#include <string.h>
-
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 

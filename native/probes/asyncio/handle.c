@@ -1,7 +1,6 @@
 #include "probes/asyncio/asyncio.h"
 
 #include "module/bracket.h"
-#include "probes/hooks/patch_chain.h"
 #include "cpython/objects/raised.h"
 #include "cpython/names/member_offset.h"
 #include "cpython/names/work.h"

@@ -6,7 +6,7 @@
 #include "core/got/got.h"
 #include "probes/hooks/hook_set.h"
 #include "cpython/objects/raised.h"
-#include "probes/hooks/thread_memory.h"
+#include "module/thread_lane.h"
 #include "module/running_work.h"
 
 typedef void closure_notify(void *data, void *closure); /* GClosureNotify */

@@ -1,4 +1,3 @@
-#include "probes/hooks/around.h"
 
 #include "probes/hooks/loop_hooks.h"
 #include "probes/hooks/patched_function.h"

@@ -1,7 +1,5 @@
 #include "probes/hooks/hook_set.h"
 
-#include <string.h>
-
 /* lc_got_choose: the hook that leads to `original`. Where all ways are taken by others the entry stays as
  * it is. */
 static void *hook_for(void *function, void *original)

@@ -1,10 +1,8 @@
 #include "probes/hooks/loop_hooks.h"
 
 #include "cpython/names/work.h"
-#include "probes/hooks/around.h"
 #include "cpython/objects/raised.h"
 #include "probes/hooks/stand_in.h"
-#include "probes/hooks/thread_memory.h"
 
 /* LoopHooks(kind, loop_seen=None): `loop_seen` is called at each run's begin, and raises nothing. */
 typedef struct {
@@ -257,10 +255,10 @@ static PyMethodDef methods[] = {
     HOOK(work_end, "work_end(*ignored): the callback ends."),
     HOOK(works_end,
          "works_end(*ignored): all end that were begun in the innermost function of around_works."),
-    {"around_wait", lc_around_wait, METH_O, "around_wait(function): see probes/hooks/around.h."},
-    {"around_works", lc_around_works, METH_O, "around_works(function): see probes/hooks/around.h."},
+    {"around_wait", lc_around_wait, METH_O, "around_wait(function): see probes/hooks/loop_hooks.h."},
+    {"around_works", lc_around_works, METH_O, "around_works(function): see probes/hooks/loop_hooks.h."},
     {"around_work", lc_around_work, METH_VARARGS,
-     "around_work(function, attribute, name_of): see probes/hooks/around.h."},
+     "around_work(function, attribute, name_of): see probes/hooks/loop_hooks.h."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,10 +1,8 @@
 #include "probes/hooks/wait_hook.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <time.h>
 
 #include "core/start/start.h"
 #include "module/agent.h"

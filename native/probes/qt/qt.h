@@ -10,7 +10,6 @@
 #include "probes/hooks/wait_hook.h"
 
 /* ---- library.c ---------------------------------------------------------------------------------------------
- *
  * Qt as it is loaded in this process: the few functions and places of QtCore that are needed, found by
  * their symbols. */
 
@@ -31,7 +30,6 @@ typedef struct {
 bool lc_qt_library_find(const char *path, lc_qt_library *out, const char **why_not);
 
 /* ---- trace.c -----------------------------------------------------------------------------------------------
- *
  * Reports single events of Qt's to Python: drawing and input. One call each, after the event; all other
  * events cost nothing here. */
 
@@ -81,7 +79,6 @@ const char *lc_qt_class_of(const void *object);
 PyObject *lc_qt_listen(PyObject *module, PyObject *function);
 
 /* ---- thread.c ----------------------------------------------------------------------------------------------
- *
  * What is known of a thread that runs Qt's loop, and the way to its lane. The calling thread's own,
  * without the GIL. */
 
@@ -120,7 +117,6 @@ void lc_qt_thread_pass_by(lc_qt_thread *thread);
 lc_lane *lc_qt_thread_begin_storing(const lc_qt_thread *thread);
 
 /* ---- loop.c ------------------------------------------------------------------------------------------------
- *
  * Qt's loops: each iteration of a thread's event dispatcher, and each event that the application delivers in
  * it.
  *

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "module/thread_lane.h"
 #include "cpython/objects/raised.h"
 #include "cpython/names/work_words.h"
 

@@ -7,7 +7,6 @@
 #include "core/got/got.h"
 #include "module/thread_lane.h"
 #include "probes/hooks/hook_set.h"
-#include "probes/hooks/thread_memory.h"
 #include "probes/hooks/wait_hook.h"
 
 /* A shorter wait asked for events that were there, or not: things may be left to be drawn after it. */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/keeper/keeper_words.h"
+#include "core/keeper/courier.h"
 #include "tests/check.h"
 
 static char place[] = "/tmp/loopcanary-words-XXXXXX"; /* for mkdtemp(3) */
