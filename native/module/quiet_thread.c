@@ -9,6 +9,7 @@
 #include "core/watchdog/futex.h"
 #include "core/host/own_thread.h"
 #include "module/agent.h"
+#include "module/bindings.h"
 #include "module/thread_lane.h"
 
 static const char capsule_name[] = "loopcanary.thread";
@@ -166,8 +167,7 @@ PyObject *lc_start_thread(PyObject *Py_UNUSED(module), PyObject *function)
         Py_CLEAR(thread->function);
         let_go(thread);
         Py_DECREF(handle);
-        errno = error;
-        return PyErr_SetFromErrno(PyExc_OSError);
+        return lc_os_error(error);
     }
     return handle;
 }

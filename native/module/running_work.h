@@ -44,7 +44,6 @@ static inline void lc_running_begin(lc_running *running, lc_lane *lane)
     }
 }
 
-/* As its begin. */
 static inline void lc_running_end(lc_running *running)
 {
     lc_innermost_running = running->outer;
@@ -57,7 +56,6 @@ static inline void lc_running_end(lc_running *running)
 
 /* The work that runs and is judged as a callback; NULL: none. */
 lc_running *lc_running_open(const lc_lane *lane);
-/* A loop inside it is over. */
 void lc_running_go_on(lc_running *running);
 
 /* What a partial of a partial ... calls, or the function itself. Borrowed. */

@@ -13,7 +13,6 @@
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
 
-/* The tracer of calls; NULL: there is none. */
 static void (*when_opened)(void);
 static void (*when_closed)(uint64_t tid);
 

@@ -59,7 +59,6 @@ void lc_thread_lane_note_scene(void);
 /* The scene of the calling thread where the program says none, such as a window's title: a str, NULL for
  * none. Until the agent stops. */
 void lc_thread_lane_set_title(PyObject *title);
-/* Its address, 0: none. */
 uint64_t lc_thread_lane_title(void);
 
 /* Calls a function of ours; answers as lc_raised_is_ours (cpython/objects/raised.h). */

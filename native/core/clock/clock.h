@@ -17,6 +17,8 @@
 
 #include "core/flight/flight_format.h"
 
+static inline uint64_t lc_least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* A reading of both clocks at (nearly) the same moment: the closest of a few tries. */
 typedef struct {
     uint64_t ns;
@@ -57,12 +59,14 @@ static inline uint64_t lc_ns_to_ticks(uint64_t ns, uint64_t rate_q32)
     return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
 }
 
-static inline uint64_t lc_now_ns(void)
+/* 0: the system has no such clock. */
+static inline uint64_t lc_clock_read_ns(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return clock_gettime(clock, &t) == 0 ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec : 0;
 }
+
+static inline uint64_t lc_now_ns(void) { return lc_clock_read_ns(CLOCK_MONOTONIC); }
 
 /* Whether the next reading is one of a counter, by lc_counter_ticks: for code that keeps calls out of its
  * short way. */

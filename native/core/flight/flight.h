@@ -63,7 +63,6 @@ bool lc_flight_set_facts(lc_flight *flight, const char *json, size_t bytes);
  * the device, or the program closed the file and it is not at its path any more. Idempotent. */
 void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 
-/* Address of an element that was claimed before. */
 void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 
 /* Pairs the clocks and measures the rate of the ticks, which takes about 2 ms. */

@@ -638,7 +638,7 @@ typedef struct {
     lc_word pid;           /* of the keeper that serves the file, in its own pid namespace; 0 none yet */
     lc_word beat_ns;       /* monotonic; when it last looked */
     _Atomic uint32_t bell; /* a futex: rung after a text, after `closed`, and by the process itself */
-    /* how often a command has asked for something: module/keeper/errands.h; no keeper's */
+    /* how often a command has asked for something: module/keeper/line.c; no keeper's */
     _Atomic uint32_t errands;
     lc_word closed;      /* 1: the end of the process is stored, and all texts were put */
     lc_word text_number; /* of the text below, from 1; it is put when `text_written` is the number before */

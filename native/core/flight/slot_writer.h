@@ -15,15 +15,14 @@
 enum { LC_KNOWN_CODES = 512, LC_KNOWN_STACKS = 256, LC_KNOWN_STRINGS = 128, LC_KNOWN_THREADS = 96 };
 
 typedef struct {
+    uint64_t key; /* a code's serial, a stack's hash; 0: free */
+    uint32_t offset;
+} lc_known_place;
+
+typedef struct {
     lc_slot *slot; /* NULL: not in use */
-    struct {
-        uint64_t serial;
-        uint32_t offset;
-    } codes[LC_KNOWN_CODES];
-    struct {
-        uint64_t hash;
-        uint32_t offset;
-    } stacks[LC_KNOWN_STACKS];
+    lc_known_place codes[LC_KNOWN_CODES];
+    lc_known_place stacks[LC_KNOWN_STACKS];
     struct {
         uint64_t hash;
         lc_ref ref;
@@ -51,7 +50,6 @@ static inline uint64_t lc_stack_bytes(uint32_t frames)
     return sizeof(lc_stack_entry) + frames * sizeof(lc_frame_entry);
 }
 
-/* What is left of the heap, in bytes. */
 uint64_t lc_slot_room(const lc_slot *slot);
 
 /* Stores `count` bytes in the heap, at a multiple of 8; their offset, or LC_NO_REF where there is no room.
@@ -61,9 +59,9 @@ uint32_t lc_slot_append(lc_slot *slot, const void *bytes, uint64_t count);
 /* Stores a stack, or finds it; its offset, or LC_NO_REF where the heap is full. */
 uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack);
 
-/* The code of this serial, or the stack of this hash, is there already. */
-void lc_slot_know_code(lc_slot_writer *writer, uint64_t serial, uint32_t offset);
-void lc_slot_know_stack(lc_slot_writer *writer, uint64_t hash, uint32_t offset);
+/* Where the code of this serial, or the stack of this hash, is known, or is to be. */
+lc_known_place *lc_slot_code_place(lc_slot_writer *writer, uint64_t serial);
+lc_known_place *lc_slot_stack_place(lc_slot_writer *writer, uint64_t hash);
 
 /* Stores a text, or finds it; {0, 0} for an empty text or where the heap is full. */
 lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text);

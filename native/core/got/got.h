@@ -57,7 +57,6 @@ size_t lc_got_lead(const void *caller, const char *symbol, void *function, void 
  * False: it is ours, and its page refuses to be written. */
 bool lc_got_restore(lc_got_patch *patch);
 
-/* Whether calls still go to the replacement. */
 bool lc_got_is_in_place(const lc_got_patch *patch);
 
 /* The address at which the object is loaded. False: it is not loaded. */

@@ -33,7 +33,6 @@ void lc_host_view_open(lc_host_view *view);
  * Also kept in view->last. */
 void lc_host_view_read(lc_host_view *view, lc_host_entry *out);
 
-/* Gives the descriptors back. */
 void lc_host_view_close(lc_host_view *view);
 
 /* For a stall the host is looked at as its slot is opened, every second of a long stall, and at its end.

@@ -21,7 +21,6 @@ typedef struct {
 /* Takes over a descriptor, which gets a number above the program's; negative: none. False: there is none,
  * errno says why. */
 bool lc_kept_file_take(lc_kept_file *file, int fd);
-/* Opens it for reading. False: it cannot be opened. */
 bool lc_kept_file_open(lc_kept_file *file, const char *path);
 void lc_kept_file_close(lc_kept_file *file);
 /* Whether the descriptor is the file's that was opened. */

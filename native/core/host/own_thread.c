@@ -42,8 +42,6 @@ int lc_own_thread_start(void *(*run)(void *), void *argument)
     return error;
 }
 
-/* ---- rights -------------------------------------------------------------------------------------- */
-
 typedef struct {
     uint64_t permitted, no_new_privs, seccomp, filters;
 } rights;

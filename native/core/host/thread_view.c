@@ -122,26 +122,26 @@ bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields 
            memcmp(&now, call, sizeof now) == 0;
 }
 
+static size_t read_once(uint64_t tid, const char *name, char *text, size_t room)
+{
+    lc_kept_file file;
+    const size_t length = open_task_file(&file, tid, name) ? lc_kept_file_read(&file, text, room) : 0;
+    lc_kept_file_close(&file);
+    return length;
+}
+
 char lc_thread_state_letter(uint64_t tid)
 {
     char text[1024];
     lc_stat_fields fields;
-    lc_kept_file file;
-    const size_t length =
-        open_task_file(&file, tid, "stat") ? lc_kept_file_read(&file, text, sizeof text) : 0;
-    lc_kept_file_close(&file);
-    return lc_parse_stat(text, length, &fields) ? fields.state : 0;
+    return lc_parse_stat(text, read_once(tid, "stat", text, sizeof text), &fields) ? fields.state : 0;
 }
 
 lc_syscall_fields lc_thread_call(uint64_t tid)
 {
     char text[LC_SYSCALL_TEXT_MAX];
     lc_syscall_fields call;
-    lc_kept_file file;
-    const size_t length =
-        open_task_file(&file, tid, "syscall") ? lc_kept_file_read(&file, text, sizeof text) : 0;
-    lc_kept_file_close(&file);
-    if (!lc_parse_syscall(text, length, &call)) {
+    if (!lc_parse_syscall(text, read_once(tid, "syscall", text, sizeof text), &call)) {
         call = (lc_syscall_fields){.number = LC_SYSCALL_UNKNOWN};
     }
     return call;

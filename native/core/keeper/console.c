@@ -82,7 +82,6 @@ static bool wait_a_moment(const outlet *out)
     return lc_now_ns() < out->until;
 }
 
-/* How much of it was written. */
 static size_t send_all(const lc_console *console, const outlet *out, const char *bytes, size_t count)
 {
     size_t sent = 0;

@@ -77,7 +77,6 @@ bool lc_keeper_words_equal(const lc_keeper_words *a, const lc_keeper_words *b)
     return memcmp((const char *)a + texts, (const char *)b + texts, a->bytes - texts) == 0;
 }
 
-/* Whether one was started just now. */
 static bool is_fresh(int mark)
 {
     struct stat facts;

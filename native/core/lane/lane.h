@@ -174,7 +174,6 @@ static inline void lc_lane_allow(lc_lane *lane, uint64_t ticks)
     }
 }
 
-/* What the callback of this epoch may take, in ticks. Any thread. */
 static inline uint64_t lc_lane_limit(const lc_lane *lane, uint64_t epoch)
 {
     const uint64_t threshold = LC_LOAD(lane->threshold);

@@ -119,7 +119,6 @@ static void feed(lc_watchdog *w, const longest_turn *turn, uint64_t now_ns)
     lc_feed_said(&w->feed, message, now_ns, lc_feed_send(&w->feed, text, strlen(text)));
 }
 
-/* On the program's stderr, where that is ours to write to. */
 static void say_end(const lc_watchdog *w, const longest_turn *turn)
 {
     char text[2 * TEXT_BYTES], why[TEXT_BYTES];

@@ -38,7 +38,6 @@ void lc_feed_said(lc_feed *feed, lc_feed_message message, uint64_t now_ns, bool 
 /* When to look again; UINT64_MAX: when a loop moves on. Pure. */
 uint64_t lc_feed_next_ns(const lc_feed *feed);
 
-/* Whether the manager's socket took the message. */
 bool lc_feed_send(const lc_feed *feed, const char *text, size_t bytes);
 
 /* ---- progress.c -------------------------------------------------------------------------------------

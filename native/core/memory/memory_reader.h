@@ -46,6 +46,10 @@ typedef enum {
 lc_reader_kind lc_memory_reader_open(lc_memory_reader *reader, pid_t pid);
 void lc_memory_reader_close(lc_memory_reader *reader);
 
+/* Reads a C string, which may end right before a page that is not there. Its length, `room` where it has no end
+ * in so many bytes; 0: there is none. */
+uint32_t lc_read_text(const lc_memory_reader *reader, uint64_t address, char *into, uint32_t room);
+
 /* One range; true if it was copied whole. */
 static inline bool lc_read(const lc_memory_reader *reader, uint64_t address, void *into, size_t bytes)
 {

@@ -197,7 +197,6 @@ void lc_calls_begin_work(lc_calls *calls, uint32_t number)
     atomic_store_explicit(&calls->header->at_work, calls->depth << 32 | number, memory_order_release);
 }
 
-/* False: no such call is open. */
 static bool unwind_to(lc_calls *calls, uint32_t id)
 {
     uint64_t depth = calls->depth;

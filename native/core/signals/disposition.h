@@ -34,7 +34,6 @@ typedef void (*lc_signal_note)(int number, const siginfo_t *info, const void *co
      LC_SIGNAL_BIT(SIGUSR1) | LC_SIGNAL_BIT(SIGUSR2) | LC_SIGNAL_BIT(SIGHUP) | LC_SIGNAL_BIT(SIGINT) |       \
      LC_SIGNAL_BIT(SIGXCPU) | LC_SIGNALS_FAULTS)
 
-/* Whether the thread that takes it has caused it. */
 static inline bool lc_signal_is_fault(int number, const siginfo_t *info)
 {
     const bool is_one = number > 0 && number < 64 && (LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number));

@@ -44,7 +44,6 @@ static size_t mapping_bytes(void)
     return (wanted + page - 1u) / page * page;
 }
 
-/* The thread is at its end. */
 static void take_back(void *mapping)
 {
     const stack_t none = {.ss_flags = SS_DISABLE};

@@ -21,7 +21,6 @@ void lc_kill_signals_begin(lc_watchdog *watchdog, uint64_t signals, const void *
 /* Waits for handlers that hold a signal back. False: one is still at work, so that the flight file's pages
  * have to stay. */
 bool lc_kill_signals_end(void);
-/* In a forked child. */
 void lc_kill_signals_leave(void);
 
 /* The watchdog's part: names senders, reads threads, and lets handlers go on. Its own thread. */

@@ -38,7 +38,6 @@ bool lc_start_is_here(void);
 /* Imports, one inside the other. `begin` answers what goes to `end`. GIL, on the main thread. */
 uint64_t lc_start_import_begin(const char *name, size_t length);
 void lc_start_import_end(uint64_t number, bool failed);
-/* The innermost one's loader has read a file. */
 void lc_start_import_read(const char *path, size_t length, uint64_t bytes);
 uint32_t lc_start_import_depth(void);
 

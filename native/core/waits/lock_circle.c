@@ -103,7 +103,6 @@ static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_
     return held;
 }
 
-/* Whether the last of the links leads back into the chain. */
 static bool is_closed(const lc_lock_circle *circle, uint32_t links)
 {
     const uint64_t next = circle->links[links - 1].holder_thread_state;

@@ -112,8 +112,6 @@ static uint64_t kind_of(lc_watchdog *w, uint64_t now_ns, bool are_idle, uint32_t
     return o->has_booted ? 0u : LC_ENDED_BOOT;
 }
 
-/* ---- no start ---------------------------------------------------------------------------------------- */
-
 static bool has_no_end(const lc_syscall_fields *call)
 {
     switch (call->number) {
@@ -166,8 +164,6 @@ static bool boot_hangs(lc_watchdog *w, uint32_t place, uint64_t *mark)
     return waits.is_closed;
 }
 
-/* ---- no end ------------------------------------------------------------------------------------------ */
-
 static bool has_handler(int number)
 {
     struct sigaction now;
@@ -203,8 +199,6 @@ static bool exit_hangs(lc_watchdog *w, uint32_t place, uint64_t *mark)
     *mark = waits.is_closed ? waits.cpu_ns : 0u;
     return waits.is_closed && (in_runner ? executor_ends(w) : !(place & IN_RUNNER) && !has_handlers(w));
 }
-
-/* ---- the slot ---------------------------------------------------------------------------------------- */
 
 static void end_slot(lc_watchdog *w, uint64_t now_ns)
 {

@@ -132,7 +132,6 @@ static uint64_t look_again(const lc_watchdog *w, uint64_t begin_ns, uint64_t del
     return begin_ns + (is_fresh ? w->settings.tick_ns : delay_ns);
 }
 
-/* When something could become too long, if it goes on as it is. */
 static uint64_t next_suspicion(const lc_watchdog *w, const lc_lane *lane, const lane_now *now,
                                uint64_t now_ns)
 {
@@ -340,7 +339,6 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane
                                                                 : now_ns + w->settings.tick_ns;
 }
 
-/* False: there is no slot. */
 static bool follow_now(lc_watchdog *w, uint64_t index, lc_lane *lane, const subject *s, const lane_now *now,
                        uint64_t now_ns)
 {

@@ -21,7 +21,6 @@ static inline void lc_storm_begin(lc_storm *storm, uint64_t per_minute, uint64_t
     storm->credited_ns = now_ns;
 }
 
-/* Whether one more may pass now. */
 static inline bool lc_storm_admits(lc_storm *storm, uint64_t now_ns)
 {
     const uint64_t full = storm->per_minute * LC_MINUTE_NS;

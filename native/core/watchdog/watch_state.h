@@ -116,10 +116,8 @@ static inline lc_lane *lc_watched_lane(const lc_watchdog *w, uint64_t index)
     return index < LC_LANE_COUNT ? lc_flight_lane(w->flight, index) : &w->no_lanes[index - LC_LANE_COUNT];
 }
 
-/* Length of the clock's ticks, as lc_ticks_to_ns takes it. */
 static inline uint64_t lc_stall_rate(const lc_watchdog *w) { return LC_LOAD(w->flight->header->tick_ns_q32); }
 
-/* Where a keeper takes stalls: has it called. */
 static inline void lc_watchdog_call_keeper(const lc_watchdog *watchdog)
 {
     if (watchdog->courier != NULL && LC_LOAD(watchdog->flight->header->takes) != LC_TAKES_DRAIN) {
@@ -144,7 +142,6 @@ void lc_sampler_take_threads(lc_watchdog *watchdog, const lc_lane *lane, lc_lane
  * The flight file's slots as the watchdog uses them: one is opened for a lane that is busy for too long,
  * and completed or let go of when its turn is over. The watchdog's thread. */
 
-/* A lane's limit of so many ticks, in nanoseconds. */
 uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks);
 
 /* A free slot, with what is known of the lane; NULL: all are in use. It is not yet LC_SLOT_OPEN. */
@@ -156,9 +153,7 @@ void lc_stall_slot_release(lc_lane_watch *watch);
  * stall does last would not be seen. */
 void lc_stall_slot_make_room(lc_watchdog *w, lc_lane_watch *watch, uint64_t bytes);
 
-/* The names of the work must be read again. */
 void lc_stall_slot_forget_names(lc_slot *slot);
-/* The thread's counters from before the stall. */
 void lc_stall_slot_put_before(lc_slot *slot, const lc_lane_watch *watch, uint64_t begin_ns);
 
 /* Completes the slots of the stalls that the lane says have ended. */

@@ -177,7 +177,7 @@ enum {
 #undef DEBUG_ROW
 };
 #define DEBUG_CHECK(name, struct_name, field, v313, v314, v315)                                              \
-    _Static_assert(debug_##name == offsetof(_Py_DebugOffsets, struct_name.field), "layout.h:"         \
+    _Static_assert(debug_##name == offsetof(_Py_DebugOffsets, struct_name.field), "layout.h:"                \
                                                                                   " " #name);
 LC_DEBUG_OFFSETS_TABLE(DEBUG_CHECK)
 #undef DEBUG_CHECK

@@ -51,7 +51,6 @@ static inline uint64_t lc_note_word(const lc_work_note *note)
 
 static inline bool lc_is_noted_work(uint64_t work) { return (work & LC_WORK_TAG_MASK) == LC_WORK_NOTE; }
 
-/* False: it cannot be read. */
 bool lc_note_read(const lc_cpython_source *source, uint64_t work, lc_work_note *out);
 
 /* "timeout: App.poll", "clicked: App.on_click", into LC_STRING_MAX bytes, cut at the end. Empty without a

@@ -43,6 +43,9 @@ static inline uint64_t lc_type_at(const lc_cpython_source *source, uint64_t obje
  * in `room` bytes. */
 uint32_t lc_read_c_string(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room);
 
+/* Whether the C string at the address is this text, of at most 31 bytes. */
+bool lc_c_string_is(const lc_cpython_source *source, uint64_t address, const char *text);
+
 /* Reads the str at `address` as UTF-8. False if there is none. `scratch` has LC_STR_BYTES_MAX bytes. */
 bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scratch, lc_str_value *value);
 

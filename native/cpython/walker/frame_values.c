@@ -94,8 +94,6 @@ uint32_t lc_exception_depth(const uint8_t *table, uint32_t bytes, uint32_t unit)
     return 0;
 }
 
-/* ---- value stacks ---------------------------------------------------------------------------------- */
-
 uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame *frame,
                              const lc_frame_shape *shape)
 {

@@ -94,7 +94,6 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
 
 /* Finds the code object and instruction of every frame, and what is known of the code objects. */
 bool lc_reading_find_codes(lc_cpython_source *source, lc_reading *reading);
-/* Lines and columns of the frames that are shown. */
 void lc_reading_find_positions(lc_cpython_source *source, lc_reading *reading);
 
 /* Keeps of what a reading learned only what `later`, taken after it, proves. True if all is proven. */

@@ -94,7 +94,6 @@ static inline bool lc_patch_chain_push(lc_patch_chain *chain, PyObject *patch)
     return chain->patches != NULL && PyList_Append(chain->patches, patch) == 0;
 }
 
-/* The method of the last install has been taken back. */
 static inline void lc_patch_chain_pop(lc_patch_chain *chain)
 {
     const Py_ssize_t count = chain->patches ? PyList_GET_SIZE(chain->patches) : 0;

@@ -34,8 +34,6 @@ static struct {
     PyObject *traceback_globals;
 } asyncio;
 
-/* ---- what the original does -------------------------------------------------------------- */
-
 /* Borrowed; NULL with AttributeError, as an unset slot has it. */
 static PyObject *slot(PyObject *handle, Py_ssize_t offset, const char *name)
 {
@@ -138,8 +136,6 @@ static PyObject *run_as_original(PyObject *handle)
     Py_RETURN_NONE;
 }
 
-/* ---- the bracket ------------------------------------------------------------------------- */
-
 /* The tick at which a timer was due; 0 for other handles, or where its loop has a clock of its own. */
 static uint64_t due_tick(PyObject *handle, const lc_lane *lane)
 {
@@ -216,8 +212,6 @@ static PyObject *handle_run(PyObject *handle, PyObject *Py_UNUSED(unused))
     lc_bracket_end(bracket);
     return result;
 }
-
-/* ---- set-up ------------------------------------------------------------------------------ */
 
 static PyMethodDef run_method = {
     "_run", handle_run, METH_NOARGS,

@@ -133,8 +133,6 @@ static PyObject *in_turn(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(u
     return PyBool_FromLong(lane != NULL && lc_lane_in_turn(lane));
 }
 
-/* ---- callbacks --------------------------------------------------------------------------- */
-
 const char *lc_loop_hooks_kind(PyObject *hooks) { return ((loop_hooks *)hooks)->kind_text; }
 
 bool lc_work_begin(const char *kind, PyObject *work)
@@ -223,8 +221,6 @@ static PyObject *works_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED
     Py_RETURN_NONE;
 }
 
-/* ---- the type ---------------------------------------------------------------------------- */
-
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
 {
     static char *keywords[] = {"kind", "loop_seen", NULL};
@@ -267,22 +263,11 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot slots[] = {
+LC_STAND_IN_SPEC(
+    spec, "LoopHooks", loop_hooks, 0,
     {Py_tp_doc,
      "LoopHooks(kind, loop_seen=None)\n--\n\nBrackets for a loop that has hooks; see loop_hooks.h."},
-    {Py_tp_new, make},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    LC_STAND_IN_SLOTS,
-    {0, NULL},
-};
-
-static PyType_Spec spec = {
-    .name = "loopcanary._native.LoopHooks",
-    .basicsize = sizeof(loop_hooks),
-    .flags = LC_STAND_IN_FLAGS,
-    .slots = slots,
-};
+    {Py_tp_new, make}, {Py_tp_methods, methods}, {Py_tp_members, members});
 
 int lc_loop_hooks_add(PyObject *module)
 {

@@ -26,7 +26,6 @@
 /* Adds the type LoopHooks to the module; negative with an exception set where that fails. */
 int lc_loop_hooks_add(PyObject *module);
 
-/* Of a LoopHooks; its own. */
 const char *lc_loop_hooks_kind(PyObject *hooks);
 
 /* work_begin (false with an exception set: the program's own came up meanwhile) and work_end, which calls

@@ -10,7 +10,6 @@
 
 typedef struct lc_patched lc_patched;
 
-/* As a vectorcall function. */
 typedef PyObject *(*lc_patched_call)(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names);
 
 struct lc_patched {

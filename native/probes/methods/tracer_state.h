@@ -1,4 +1,4 @@
-/* What the files of the tracer share (tracer.h): what runs, what the calling thread has, what code objects
+/* What the files of the tracer share (tracer.c): what runs, what the calling thread has, what code objects
  * have of us.
  *
  * GIL held in all functions.
@@ -64,7 +64,6 @@ enum {
 /* The calling thread's, after it was decided whether it is traced. */
 lc_calls *lc_traced_own_calls(void);
 
-/* Which callback of the lane runs; 0: none. */
 static inline uint64_t lc_running_piece(const lc_lane *lane)
 {
     return lane != NULL && lc_lane_in_callback(lane) ? LC_LOAD(lane->epoch) : 0;

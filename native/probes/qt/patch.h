@@ -12,7 +12,6 @@
  * ours: it stays as it is. */
 bool lc_qt_patch_lay(void *object, size_t index, void *replacement);
 
-/* Whether calls of this object's go to a replacement of ours. */
 bool lc_qt_patch_is_laid(const void *object);
 
 /* What the object's function of this place was; also after the patch was taken back, for a thread inside the

@@ -104,12 +104,10 @@ void lc_qt_threads_seen_by(PyObject *loop_seen);
 /* NULL: no memory. */
 lc_qt_thread *lc_qt_thread_get(void);
 
-/* Whether it is known if this thread is watched by the agent that runs. */
 bool lc_qt_thread_is_known(const lc_qt_thread *thread);
 /* At the begin of an iteration of a patched dispatcher: the thread is watched, and gets its lane if it may
  * call Python. */
 void lc_qt_thread_know(lc_qt_thread *thread);
-/* Marks the thread as not watched, until the agent changes. */
 void lc_qt_thread_pass_by(lc_qt_thread *thread);
 
 /* The thread's lane, to be stored to until lc_storing_end. NULL: it is not watched, or its engine has
