@@ -27,14 +27,16 @@ static size_t stack_bytes(const pthread_attr_t *attributes)
     return bytes;
 }
 
-int lc_own_thread_start(void *(*run)(void *), void *argument)
+int lc_own_thread_start(void *(*run)(void *), void *argument, bool runs_python)
 {
     sigset_t before;
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, stack_bytes(&attributes));
+    if (!runs_python) {
+        pthread_attr_setstacksize(&attributes, stack_bytes(&attributes));
+    }
     lc_own_signals_begin(&before);
     const int error = pthread_create(&thread, &attributes, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -142,8 +142,6 @@ bool lc_parse_switches(const char *text, size_t length, lc_switch_fields *out)
            labelled(text, length, "\nnonvoluntary_ctxt_switches:", &out->involuntary);
 }
 
-/* ---- machine and container ------------------------------------------------------------------------- */
-
 static bool scaled(uint64_t value, uint64_t unit, uint64_t *out)
 {
     return !__builtin_mul_overflow(value, unit, out);

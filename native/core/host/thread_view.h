@@ -57,7 +57,7 @@ void lc_thread_priority(uint64_t tid, lc_host_entry *out);
  * cannot be told. */
 lc_syscall_fields lc_thread_call(uint64_t tid);
 
-/* ---- thread_list.c: the threads of this process, as the kernel lists them ---------------------------- */
+/* ---- the threads of this process, as the kernel lists them ---------------------------- */
 
 typedef struct {
     uint32_t at, length; /* length 0: they could not be listed, or do not fit: more than some 120 */

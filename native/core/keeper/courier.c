@@ -316,7 +316,7 @@ lc_courier_wish lc_courier_ask(lc_courier *c)
         lc_bell_ring_shared(&wish.page->bell);
         return wish;
     }
-    const int error = lc_own_thread_start(run, c);
+    const int error = lc_own_thread_start(run, c, false);
     if (error != 0) {
         lc_flight_count(c->flight, LC_COUNTER_keepers_refused, 1);
         atomic_store(&c->outcome, error);

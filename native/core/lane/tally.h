@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "core/flight/flight.h"
-#include "core/watchdog/frame_source.h"
 #include "core/lane/lane.h"
 #include "core/flight/slot_writer.h"
 

@@ -40,7 +40,7 @@ uint64_t lc_feed_next_ns(const lc_feed *feed);
 
 bool lc_feed_send(const lc_feed *feed, const char *text, size_t bytes);
 
-/* ---- progress.c -------------------------------------------------------------------------------------
+/* ---- progress -------------------------------------------------------------------------------------------
  * For how long a loop has been in its present turn, as the watchdog itself saw it.
  *
  * What is summed up is the time between the watchdog's looks, and of each no more than LC_PROGRESS_STEP_NS:

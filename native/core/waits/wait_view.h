@@ -1,12 +1,9 @@
 /* What a sampled thread waits for: the target of its system call, or the lock and who holds it. */
 #pragma once
 
-#include "core/flight/flight_format.h"
-#include "core/watchdog/frame_source.h"
 #include "core/memory/memory_reader.h"
 #include "core/flight/slot_writer.h"
 #include "core/host/thread_view.h"
-#include "core/host/proc_text.h"
 
 /* ---- lock_circle.c ----------------------------------------------------------------------------------
  * Threads that wait for each other in a circle: the chain of waits from a stalled thread on. */

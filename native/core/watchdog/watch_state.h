@@ -7,16 +7,10 @@
 
 #include "core/watchdog/checkpoint.h"
 #include "core/liveness/progress.h"
-#include "core/flight/flight.h"
-#include "core/watchdog/frame_source.h"
-#include "core/watchdog/futex.h"
 #include "core/watchdog/storm.h"
 #include "core/host/host_view.h"
 #include "core/keeper/courier.h"
-#include "core/lane/lane.h"
 #include "core/lane/lane_reading.h"
-#include "core/flight/slot_writer.h"
-#include "core/host/thread_view.h"
 #include "core/waits/wait_view.h"
 
 typedef struct {

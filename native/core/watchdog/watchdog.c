@@ -204,7 +204,7 @@ int lc_watchdog_start(lc_watchdog *w)
         return 0;
     }
     atomic_store(&w->life, LC_LIFE_RUNS);
-    const int error = lc_own_thread_start(run, w);
+    const int error = lc_own_thread_start(run, w, false);
     if (error != 0) {
         atomic_store(&w->life, LC_LIFE_OVER);
     }

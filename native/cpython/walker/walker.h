@@ -3,8 +3,6 @@
 
 #include "cpython/walker/chain.h"
 #include "cpython/walker/code_cache.h"
-#include "cpython/source/cpython_source.h"
-#include "cpython/walker/snapshot.h"
 
 #define LC_REMEMBERED_THREADS 16u
 /* A few frames at the inner end are no code of the program's (the clean-up frame of __init__) or

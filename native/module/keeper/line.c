@@ -248,8 +248,7 @@ static PyMethodDef methods[] = {
      "done."},
     {"on_take_over", on_take_over, METH_O,
      "on_take_over(hook | None): called once, without arguments and on a thread of ours, when there will be "
-     "no "
-     "keeper: the program is to judge its stalls."},
+     "no keeper: the program is to judge its stalls."},
     {"no_keeper", no_keeper, METH_NOARGS,
      "no_keeper() -> int: why there will be no keeper, an errno (EINPROGRESS, EAGAIN: none is heard); 0: "
      "there may be one."},

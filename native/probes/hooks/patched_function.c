@@ -156,8 +156,7 @@ static PyObject *enclosed(PyObject *Py_UNUSED(module), PyObject *args)
 static PyMethodDef functions[] = {
     {"enclosed", enclosed, METH_VARARGS,
      "enclosed(function, begin, end, is_bound): the function, with end(begin()) around each call, also of "
-     "one "
-     "that raises; bound as functions are, or never."},
+     "one that raises; bound as functions are, or never."},
     {"rested", rested, METH_VARARGS,
      "rested(function, rest, go_on): the function, with rest() and go_on() around each call of the main "
      "thread."},
