@@ -1,8 +1,7 @@
 /* A made-up interpreter in made-up memory: a thread with frames, code objects, strings and line tables
  * laid out by a column of layout.h, and a memory reader over it that tests and fuzz targets can make
  * lie: memory that is not there, and memory that changes while it is read. */
-#ifndef LOOPCANARY_MADE_UP_MEMORY_H
-#define LOOPCANARY_MADE_UP_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -198,5 +197,3 @@ static inline void made_up_interpreter(made_up_memory *m, uint64_t version_hex, 
     }
     made_up_top(m, previous);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A fuzz target is one function of bytes. Built by itself with clang's -fsanitize=fuzzer it is libFuzzer's; a
  * program that replays the corpus (native/tests/cpython/walker/test_fuzz_corpus.c) includes them all, each
  * under its name. */
-#ifndef LOOPCANARY_FUZZ_TARGET_H
-#define LOOPCANARY_FUZZ_TARGET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@
 #endif
 
 #define LC_FUZZ_HOLDS(condition) ((condition) ? (void)0 : abort())
-
-#endif

@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "core/answers/answers.h"
-#include "core/host/kept_file.h"
-#include "core/host/process_facts.h"
 #include "core/patches/patches.h"
 #include "core/signals/kill_signals.h"
 #include "core/start/start.h"
-#include "module/keeper/errands.h"
+#include "module/bindings.h"
 #include "module/quiet_thread.h"
 
 lc_agent lc_the_agent;
@@ -84,8 +82,7 @@ static bool prepare_for_forks(void)
     if (!prepared) {
         const int error = pthread_atfork(NULL, NULL, let_go_in_child);
         if (error != 0) {
-            errno = error;
-            PyErr_SetFromErrno(PyExc_OSError);
+            (void)lc_os_error(error);
             return false;
         }
         prepared = true;
@@ -187,8 +184,7 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
     }
     const int error = lc_watchdog_start(&agent->watchdog);
     if (error != 0) {
-        errno = error;
-        PyErr_SetFromErrno(PyExc_OSError);
+        (void)lc_os_error(error);
         give_back(agent, false);
         return false;
     }
@@ -286,8 +282,7 @@ bool lc_agent_resume(void)
     }
     const int error = lc_watchdog_start(&agent->watchdog);
     if (error != 0) {
-        errno = error;
-        PyErr_SetFromErrno(PyExc_OSError);
+        (void)lc_os_error(error);
         return false;
     }
     if (lc_courier_is_owed(&agent->courier)) {
@@ -296,12 +291,17 @@ bool lc_agent_resume(void)
     return true;
 }
 
+static uint64_t lanes_given(void)
+{
+    return lc_the_agent.running ? LC_ACQUIRE(lc_the_agent.flight.header->sections[LC_SECTION_LANES].used)
+                                : 0u;
+}
+
 uint64_t lc_agent_lanes_used(void)
 {
     const lc_flight *flight = &lc_the_agent.flight;
     uint64_t used = 0;
-    const uint64_t given =
-        lc_the_agent.running ? LC_ACQUIRE(flight->header->sections[LC_SECTION_LANES].used) : 0u;
+    const uint64_t given = lanes_given();
     for (uint64_t i = 0; i < given; i++) {
         const lc_lane *lane = lc_flight_lane(flight, i);
         used += LC_LOAD(lane->turns) > 0 || LC_LOAD(lane->generation) > 1u || lc_lane_in_turn(lane);
@@ -313,8 +313,7 @@ uint64_t lc_agent_stalls(void)
 {
     const lc_flight *flight = &lc_the_agent.flight;
     uint64_t stalls = 0;
-    const uint64_t given =
-        lc_the_agent.running ? LC_ACQUIRE(flight->header->sections[LC_SECTION_LANES].used) : 0u;
+    const uint64_t given = lanes_given();
     for (uint64_t i = 0; i < given; i++) {
         const lc_lane *lane = lc_flight_lane(flight, i);
         const uint64_t seen = LC_LOAD(lane->ended_seen), ended = LC_LOAD(lane->ended_count);

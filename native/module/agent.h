@@ -5,8 +5,7 @@
  * program (a lane, an open bracket) keeps the generation too, and forgets both where the number has changed:
  * stop() unmaps the lanes, also while callbacks are running.
  */
-#ifndef LOOPCANARY_AGENT_H
-#define LOOPCANARY_AGENT_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -87,11 +86,11 @@ PyObject *lc_spare_addresses_py(PyObject *module, PyObject *unused); /* core/hos
 void lc_agent_tell(void);
 /* One more descriptor of the flight file, which the caller closes, and a forked child does; -1: an errno. */
 int lc_agent_lend_flight(void);
+/* lc_watchdog.run_errand (module/keeper/line.c): without the GIL. False: no thread could be made. */
+bool lc_errand_run(void);
 /* Rings the keeper's bell: 0; or an errno (courier.h); ESRCH: the engine does not run. */
 int lc_agent_ring_keeper(uint64_t deadline_ns);
 
 /* Adds note_patch(line) -> bool and patches() -> bytes (core/patches/patches.h), and c_code; negative with an
  * exception set where that fails. */
 int lc_patches_add(PyObject *module);
-
-#endif

@@ -1,8 +1,7 @@
 /* Brackets around work on the calling thread: the lane's begin and end, made safe against an agent that
  * stops or starts while the work runs. GIL held. Used as a value on the C stack of the thread that runs
  * the work. */
-#ifndef LOOPCANARY_BRACKET_H
-#define LOOPCANARY_BRACKET_H
+#pragma once
 
 #include "module/thread_lane.h"
 
@@ -92,5 +91,3 @@ static inline void lc_bracket_interrupt(lc_lane *lane)
     }
     lc_turn_end(lanes, lane);
 }
-
-#endif

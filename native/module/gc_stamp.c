@@ -1,4 +1,7 @@
-#include "module/gc_stamp.h"
+/* Stamps of garbage collections: a C function for `gc.callbacks`.
+ *
+ * gc_stamp(phase, info): as gc.callbacks calls it, on the collecting thread, under the GIL. */
+#include "module/bindings.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

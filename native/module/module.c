@@ -4,28 +4,15 @@
 
 #include "core/host/own_thread.h"
 #include "module/agent.h"
-#include "probes/answers/hook.h"
-#include "probes/asgi/route.h"
 #include "probes/asyncio/asyncio.h"
+#include "module/bindings.h"
 #include "module/bracket.h"
-#include "module/keeper/call_tree.h"
-#include "module/exit_status.h"
-#include "module/gc_stamp.h"
-#include "module/keeper/line.h"
-#include "module/keeper/page.h"
 #include "probes/glib/glib.h"
-#include "probes/gevent/tracer.h"
 #include "probes/hooks/loop_hooks.h"
-#include "module/other_process.h"
-#include "probes/methods/tracer.h"
 #include "probes/hooks/patched_function.h"
 #include "probes/qt/qt.h"
-#include "probes/start/start.h"
 #include "module/quiet_thread.h"
 #include "module/thread_lane.h"
-#include "probes/tk/tk.h"
-#include "probes/trio/run.h"
-#include "probes/uvloop/hooks.h"
 #include "probes/hooks/wait_hook.h"
 
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *names)
@@ -344,11 +331,11 @@ static PyMethodDef methods[] = {
     {"allow", allow, METH_O, "allow(ns): the running callback may take this long before it is a stall."},
     {"work_begin", work_begin, METH_O, "work_begin(name) -> token | None"},
     {"work_end", work_end, METH_O, "work_end(token)"},
-    {"call_tree", lc_call_tree_of, METH_VARARGS, "Rows of calls of words: module/keeper/call_tree.h."},
+    {"call_tree", lc_call_tree_of, METH_VARARGS, "Rows of calls of words: module/keeper/call_tree.c."},
     {"stalls_ended", lc_stalls_ended, METH_NOARGS, "See agent.h."},
     {"clock_kind", clock_kind, METH_NOARGS, "What ticks are here: tsc, cntvct or monotonic."},
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
-    {"open_keeper", lc_open_keeper, METH_O, "open_keeper(path) -> KeeperPage: see keeper/page.h."},
+    {"open_keeper", lc_open_keeper, METH_O, "open_keeper(path) -> KeeperPage: see keeper/page.c."},
     {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
     {"noted_end", lc_noted_end, METH_O,
      "noted_end(function): the function, and the flight file says that it ends."},
@@ -358,22 +345,22 @@ static PyMethodDef methods[] = {
     {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See probes/asyncio/asyncio.h."},
     {"start_thread", lc_start_thread, METH_O, "See quiet_thread.h."},
     {"join_thread", lc_join_thread, METH_VARARGS, "See quiet_thread.h."},
-    {"learn_trio", lc_learn_trio, METH_O, "See probes/trio/run.h."},
+    {"learn_trio", lc_learn_trio, METH_O, "See probes/trio/run.c."},
     {"hook_waits", lc_hook_waits, METH_O, "See wait_hook.h."},
     {"unhook_waits", lc_unhook_waits, METH_O, "See wait_hook.h."},
     {"hook_sleeps", lc_hook_sleeps, METH_O, "See wait_hook.h."},
     {"unhook_sleeps", lc_unhook_sleeps, METH_O, "See wait_hook.h."},
-    {"hook_answers", lc_hook_answers, METH_O, "See probes/answers/hook.h."},
-    {"unhook_answers", lc_unhook_answers, METH_O, "See probes/answers/hook.h."},
-    {"asgi_root", lc_asgi_root, METH_O, "See probes/asgi/route.h."},
-    {"asgi_route", lc_asgi_route, METH_VARARGS, "See probes/asgi/route.h."},
-    {"answers_gate", lc_answers_gate, METH_VARARGS, "See probes/answers/hook.h."},
-    {"answers_behind_tls", lc_answers_behind_tls, METH_NOARGS, "See probes/answers/hook.h."},
-    {"answer_handled", lc_answer_handled, METH_O, "See probes/answers/hook.h."},
-    {"answer_named", lc_answer_named, METH_VARARGS, "See probes/answers/hook.h."},
-    {"answers", lc_read_answers, METH_NOARGS, "See probes/answers/hook.h."},
-    {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See probes/uvloop/hooks.h."},
-    {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See probes/uvloop/hooks.h."},
+    {"hook_answers", lc_hook_answers, METH_O, "See probes/answers/hook.c."},
+    {"unhook_answers", lc_unhook_answers, METH_O, "See probes/answers/hook.c."},
+    {"asgi_root", lc_asgi_root, METH_O, "See probes/asgi/route.c."},
+    {"asgi_route", lc_asgi_route, METH_VARARGS, "See probes/asgi/route.c."},
+    {"answers_gate", lc_answers_gate, METH_VARARGS, "See probes/answers/hook.c."},
+    {"answers_behind_tls", lc_answers_behind_tls, METH_NOARGS, "See probes/answers/hook.c."},
+    {"answer_handled", lc_answer_handled, METH_O, "See probes/answers/hook.c."},
+    {"answer_named", lc_answer_named, METH_VARARGS, "See probes/answers/hook.c."},
+    {"answers", lc_read_answers, METH_NOARGS, "See probes/answers/hook.c."},
+    {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See probes/uvloop/hooks.c."},
+    {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See probes/uvloop/hooks.c."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
     {"qt_install", lc_qt_install, METH_VARARGS, "See probes/qt/qt.h."},
@@ -386,7 +373,7 @@ static PyMethodDef methods[] = {
     {"glib_listen", lc_glib_listen, METH_VARARGS, "See probes/glib/glib.h."},
     {"glib_run", lc_glib_run, METH_VARARGS, "See probes/glib/glib.h."},
     {"glib_source", lc_glib_source, METH_VARARGS, "See probes/glib/glib.h."},
-    {"tk_learn", lc_tk_learn, METH_O, "See probes/tk/tk.h, as of all of tk_*."},
+    {"tk_learn", lc_tk_learn, METH_O, "See probes/tk/tk.c, as of all of tk_*."},
     {"tk_end", lc_tk_end, METH_NOARGS, ""},
     {"tk_shown", lc_tk_shown, METH_O, ""},
     {"tk_updated", lc_tk_updated, METH_NOARGS, ""},

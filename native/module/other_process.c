@@ -1,5 +1,18 @@
+/* Binds native/cpython/source/outside.h: the interpreter of another process, read from outside.
+ *
+ *   outside_open(pid, version_hex, addresses) -> handle      RuntimeError: why that CPython cannot be read
+ *   outside_threads(handle) -> [(interpreter, thread, tid)]  of all interpreters; also learns their locks
+ *   outside_stack(handle, thread) -> (result, truncated, inner_cut, frames)
+ *                                frames: (qualname, file, line, end_line, column, end_column, first_line,
+ *                                flags)
+ *   outside_name(handle, thread, tid) -> str    as `threading` has it, empty unknown
+ *   outside_gil(handle, thread) -> (state, holder_tid, wait_low, wait_high)
+ *   outside_lock(handle, thread, futex) -> (kind, proof, holder_tid, module)
+ *
+ * `addresses`: a dict of the names in OUTSIDE_SYMBOLS, with the addresses that they have in that process.
+ * Results, states and kinds are the numbers of the C enums. GIL held throughout. */
 #define PY_SSIZE_T_CLEAN
-#include "module/other_process.h"
+#include "module/bindings.h"
 
 #include <stddef.h>
 
@@ -120,20 +133,15 @@ static PyObject *list_threads(PyObject *Py_UNUSED(module), PyObject *handle)
             lc_threads_of(&other->source, interpreters[i], threads, THREADS_MAX - other->thread_count);
         other->thread_count += found;
         for (uint32_t j = 0; j < found && list != NULL; j++) {
-            PyObject *each = Py_BuildValue("KKK", (unsigned long long)interpreters[i],
+            lc_append(&list, Py_BuildValue("KKK", (unsigned long long)interpreters[i],
                                            (unsigned long long)threads[j].thread_state,
-                                           (unsigned long long)threads[j].tid);
-            if (each == NULL || PyList_Append(list, each) != 0) {
-                Py_CLEAR(list);
-            }
-            Py_XDECREF(each);
+                                           (unsigned long long)threads[j].tid));
         }
     }
     lc_outside_learn_locks(&other->source, &other->addresses, other->threads, other->thread_count);
     return list;
 }
 
-/* A handle and numbers. */
 static other_process *parse(PyObject *args, unsigned long long *thread, unsigned long long *number)
 {
     PyObject *handle;
@@ -167,17 +175,12 @@ static PyObject *read_stack(PyObject *Py_UNUSED(module), PyObject *args)
     lc_frame_source *source = &other->source.source;
     const lc_walk_result result = source->walk(source, thread, &other->stack);
     const uint32_t count = result == LC_WALK_OK ? other->stack.count : 0;
-    PyObject *frames = PyTuple_New((Py_ssize_t)count);
+    PyObject *frames = PyList_New(0);
     for (uint32_t i = 0; i < count && frames != NULL; i++) {
-        PyObject *frame = frame_object(&other->stack.frames[i]);
-        if (frame == NULL) {
-            Py_CLEAR(frames);
-        } else {
-            PyTuple_SET_ITEM(frames, (Py_ssize_t)i, frame);
-        }
+        lc_append(&frames, frame_object(&other->stack.frames[i]));
     }
     return Py_BuildValue("iNNN", (int)result, PyBool_FromLong(other->stack.truncated),
-                         PyBool_FromLong(other->stack.inner_cut), frames);
+                         PyBool_FromLong(other->stack.inner_cut), lc_tuple_of(frames));
 }
 
 static PyObject *read_gil(PyObject *Py_UNUSED(module), PyObject *args)
@@ -217,27 +220,23 @@ static PyObject *read_name(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"outside_open", open_other, METH_VARARGS, "See other_process.h."},
-    {"outside_threads", list_threads, METH_O, "See other_process.h."},
-    {"outside_stack", read_stack, METH_VARARGS, "See other_process.h."},
-    {"outside_name", read_name, METH_VARARGS, "See other_process.h."},
-    {"outside_gil", read_gil, METH_VARARGS, "See other_process.h."},
-    {"outside_lock", read_lock, METH_VARARGS, "See other_process.h."},
+    {"outside_open", open_other, METH_VARARGS, "See other_process.c."},
+    {"outside_threads", list_threads, METH_O, "See other_process.c."},
+    {"outside_stack", read_stack, METH_VARARGS, "See other_process.c."},
+    {"outside_name", read_name, METH_VARARGS, "See other_process.c."},
+    {"outside_gil", read_gil, METH_VARARGS, "See other_process.c."},
+    {"outside_lock", read_lock, METH_VARARGS, "See other_process.c."},
     {NULL, NULL, 0, NULL},
 };
 
 int lc_other_process_add(PyObject *module)
 {
-    PyObject *symbols = PyTuple_New(WANTED);
-    for (Py_ssize_t i = 0; i < WANTED && symbols != NULL; i++) {
-        PyObject *symbol = PyUnicode_FromString(wanted[i].symbol);
-        if (symbol == NULL) {
-            Py_CLEAR(symbols);
-        } else {
-            PyTuple_SET_ITEM(symbols, i, symbol);
-        }
+    PyObject *symbols = PyList_New(0);
+    for (size_t i = 0; i < WANTED && symbols != NULL; i++) {
+        lc_append(&symbols, PyUnicode_FromString(wanted[i].symbol));
     }
-    const int added = symbols == NULL ? -1 : PyModule_AddObjectRef(module, "OUTSIDE_SYMBOLS", symbols);
-    Py_XDECREF(symbols);
+    PyObject *all = lc_tuple_of(symbols);
+    const int added = all == NULL ? -1 : PyModule_AddObjectRef(module, "OUTSIDE_SYMBOLS", all);
+    Py_XDECREF(all);
     return added != 0 ? -1 : PyModule_AddFunctions(module, methods);
 }

@@ -29,8 +29,7 @@ static PyMethodDef functions[] = {
     {"patches", patches, METH_NOARGS, "patches() -> bytes: all lines."},
     {"c_code", c_code, METH_O,
      "c_code(function) -> int: where the code of a built-in function, or of a method of a C type, begins; 0: "
-     "not "
-     "written in C. It lies in the object that hook_waits is to be told, also where that is the "
+     "not written in C. It lies in the object that hook_waits is to be told, also where that is the "
      "interpreter."},
     {NULL, NULL, 0, NULL},
 };

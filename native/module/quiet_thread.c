@@ -9,6 +9,7 @@
 #include "core/watchdog/futex.h"
 #include "core/host/own_thread.h"
 #include "module/agent.h"
+#include "module/bindings.h"
 #include "module/thread_lane.h"
 
 static const char capsule_name[] = "loopcanary.thread";
@@ -99,23 +100,11 @@ static void drop_handle(PyObject *capsule)
     }
 }
 
-/* Runs run_it(argument), which calls arrive(), on a detached thread with the program's signals blocked,
- * and a stack on which Python can run. 0 or an errno. */
+/* Runs run_it(argument), which calls arrive(). 0 or an errno. */
 static int start(void *(*run_it)(void *), void *argument)
 {
-    pthread_t id;
-    pthread_attr_t attributes;
-    sigset_t before;
-    int error = pthread_attr_init(&attributes);
-    if (error != 0) {
-        return error;
-    }
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_fetch_add(&arriving, 1);
-    lc_own_signals_begin(&before);
-    error = pthread_create(&id, &attributes, run_it, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    const int error = lc_own_thread_start(run_it, argument, true);
     atomic_fetch_sub(&arriving, error == 0 ? 0 : 1);
     return error;
 }
@@ -166,8 +155,7 @@ PyObject *lc_start_thread(PyObject *Py_UNUSED(module), PyObject *function)
         Py_CLEAR(thread->function);
         let_go(thread);
         Py_DECREF(handle);
-        errno = error;
-        return PyErr_SetFromErrno(PyExc_OSError);
+        return lc_os_error(error);
     }
     return handle;
 }

@@ -1,8 +1,7 @@
 /* A thread that runs Python and that the program cannot see: neither threading nor _thread knows it. With
  * one of theirs a program would find a thread that it has not made in threading.enumerate, active_count and
  * _thread._count; test suites, CPython's own first, take that for a leak. */
-#ifndef LOOPCANARY_QUIET_THREAD_H
-#define LOOPCANARY_QUIET_THREAD_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ void lc_quiet_threads_leave(void);
 
 /* join_thread(handle, timeout_s) -> bool: waits without the GIL; whether the thread has ended. */
 PyObject *lc_join_thread(PyObject *module, PyObject *args);
-
-#endif

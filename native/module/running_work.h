@@ -4,8 +4,7 @@
  *
  * GIL held, the thread's own.
  */
-#ifndef LOOPCANARY_RUNNING_WORK_H
-#define LOOPCANARY_RUNNING_WORK_H
+#pragma once
 
 #include "module/bracket.h"
 #include "cpython/names/work.h"
@@ -45,7 +44,6 @@ static inline void lc_running_begin(lc_running *running, lc_lane *lane)
     }
 }
 
-/* As its begin. */
 static inline void lc_running_end(lc_running *running)
 {
     lc_innermost_running = running->outer;
@@ -58,12 +56,9 @@ static inline void lc_running_end(lc_running *running)
 
 /* The work that runs and is judged as a callback; NULL: none. */
 lc_running *lc_running_open(const lc_lane *lane);
-/* A loop inside it is over. */
 void lc_running_go_on(lc_running *running);
 
 /* What a partial of a partial ... calls, or the function itself. Borrowed. */
 PyObject *lc_inside_partials(PyObject *function);
 /* From here on partials are known: functools.partial. */
 void lc_learn_partial(PyTypeObject *type);
-
-#endif

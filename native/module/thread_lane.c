@@ -1,12 +1,9 @@
 #include "module/thread_lane.h"
 
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "core/lane/lane_reading.h"
 #include "core/lane/long_work.h"
-#include "core/signals/fault_stack.h"
+#include "core/signals/disposition.h"
 #include "cpython/objects/raised.h"
 
 #if PY_VERSION_HEX < 0x030D0000
@@ -16,7 +13,6 @@
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
 
-/* The tracer of calls; NULL: there is none. */
 static void (*when_opened)(void);
 static void (*when_closed)(uint64_t tid);
 

@@ -2,10 +2,11 @@
  *
  * All functions hold the GIL.
  */
-#ifndef LOOPCANARY_THREAD_LANE_H
-#define LOOPCANARY_THREAD_LANE_H
+#pragma once
 
+#include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "module/agent.h"
 
@@ -58,7 +59,6 @@ void lc_thread_lane_note_scene(void);
 /* The scene of the calling thread where the program says none, such as a window's title: a str, NULL for
  * none. Until the agent stops. */
 void lc_thread_lane_set_title(PyObject *title);
-/* Its address, 0: none. */
 uint64_t lc_thread_lane_title(void);
 
 /* Calls a function of ours; answers as lc_raised_is_ours (cpython/objects/raised.h). */
@@ -74,4 +74,17 @@ bool lc_may_call_python(void);
 /* A loop of that kind begins to run on the thread: within another one, the lane stays that one's. */
 void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind);
 
-#endif
+/* ---- memory of a thread -----------------------------------------------------------------------------
+ * Memory of one thread on the heap, freed with its thread: thread-local memory of a library that reaches
+ * it directly, as this one does (thread_lane.h), is scarce. */
+
+/* Zeroed; the key's destructor frees it. NULL: there is none. */
+static inline void *lc_thread_memory(pthread_key_t key, size_t bytes)
+{
+    void *fresh = calloc(1, bytes);
+    if (fresh != NULL && pthread_setspecific(key, fresh) != 0) {
+        free(fresh);
+        return NULL;
+    }
+    return fresh;
+}

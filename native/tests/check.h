@@ -1,6 +1,5 @@
 /* What every C test is made of. */
-#ifndef LOOPCANARY_CHECK_H
-#define LOOPCANARY_CHECK_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -36,5 +35,3 @@ static inline int run_tests(void)
     }
     return 0;
 }
-
-#endif

@@ -92,7 +92,7 @@ FLIGHT_CONSTANTS = {"VERSION": "LC_FLIGHT_VERSION", "BYTE_ORDER_MARK": "LC_BYTE_
 PROGRAM = """
 #include <inttypes.h>
 #include <stdio.h>
-#include "core/flight/signal_format.h"
+#include "core/flight/flight_format.h"
 #define FIELD(s, f) printf("\\"%s.%s\\": [%zu, %zu, %d],\\n", #s, #f, offsetof(s, f), \\
     sizeof(((s *)0)->f), _Generic(((s *)0)->f, int64_t: 1, default: 0));
 #define SIZE(s) printf("\\"sizeof %s\\": %zu,\\n", #s, sizeof(s));

@@ -13,7 +13,6 @@
 
 #include "cpython/source/cpython_source.h"
 #include "core/memory/memory_reader.h"
-#include "cpython/source/self_test.h"
 #include "cpython/walker/walker.h"
 
 #define THREADS_ROOM 256

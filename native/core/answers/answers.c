@@ -56,8 +56,6 @@ void lc_answers_begin(void)
     SET(is_on, true);
 }
 
-/* ---- what the kernel knows of a socket --------------------------------------------------- */
-
 /* False: not a socket any more, or an older kernel. */
 static bool read_option(int fd, int level, int option, void *into, size_t bytes)
 {
@@ -88,16 +86,12 @@ static uint64_t tcp_arrival_ns(int fd, uint64_t now)
     return ago_ns < now ? now - ago_ns : 0;
 }
 
-/* ---- requests ---------------------------------------------------------------------------- */
-
 static void note_arrival(lc_answer_request *request, int fd)
 {
     const uint64_t now = lc_now_ns(), arrived = tcp_arrival_ns(fd, now);
     SET(request->arrived_ns, arrived);
     SET(request->taken_ns, arrived != 0 ? now : 0);
 }
-
-/* ---- names of answers that are about to be sent ------------------------------------------ */
 
 #define NAMES 64u
 
@@ -135,8 +129,6 @@ bool lc_answers_named(const lc_answer *answer, char *name, size_t room)
     atomic_store(&names[i].owner, 0);
     return true;
 }
-
-/* ---- requests that are timed ------------------------------------------------------------- */
 
 void lc_answers_handled(int fd)
 {
@@ -205,8 +197,6 @@ bool lc_answers_sent(int fd, uint64_t sent_ns, lc_answer *answer)
            answer->taken_ns >= answer->arrived_ns && answer->sent_ns - answer->arrived_ns < AGE_MAX_NS &&
            cookie_of(fd) == GET(request->cookie);
 }
-
-/* ---- figures ----------------------------------------------------------------------------- */
 
 lc_answer_row *lc_answers_row(uint64_t ident, const char *thread)
 {

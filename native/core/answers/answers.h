@@ -11,8 +11,7 @@
  * All functions: any thread, any state of the GIL, signal-safe; no lock, no allocation, no Python. errno is
  * kept.
  */
-#ifndef LOOPCANARY_ANSWERS_H
-#define LOOPCANARY_ANSWERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,7 +52,7 @@ void lc_answers_begin(void);
 /* Times no more requests; earlier times can still be read. */
 void lc_answers_end(void);
 
-/* For servers of which more is known than their calls (probes/answers/hook.h).
+/* For servers of which more is known than their calls (probes/answers/hook.c).
  * Of the request that was timed last, on the calling thread: 1 more than its connection; 0: it has been
  * asked for. */
 extern _Thread_local int lc_answers_fresh __attribute__((tls_model("initial-exec")));
@@ -65,7 +64,6 @@ void lc_answers_name(int fd, const char *name);
 /* What it was called, copied to `name`. */
 bool lc_answers_named(const lc_answer *answer, char *name, size_t room);
 
-/* `bytes` were received. */
 static inline void lc_answers_received(int fd, const void *data, ssize_t bytes);
 /* Whether a request of the connection is timed, and not answered yet. */
 static inline bool lc_answers_awaited(int fd);
@@ -137,5 +135,3 @@ static inline void lc_answers_received(int fd, const void *data, ssize_t bytes)
         lc_answers_begun(fd, word);
     }
 }
-
-#endif

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

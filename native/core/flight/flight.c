@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/flight/set_aside.h"
 #include "core/host/process_facts.h"
@@ -47,7 +46,6 @@ static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
 static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_COUNT])
 {
     lc_header *header = flight->header;
-    struct timespec wall;
     header->version = LC_FLIGHT_VERSION;
     header->byte_order = LC_BYTE_ORDER_MARK;
     header->file_bytes = flight->bytes;
@@ -63,8 +61,7 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
     atomic_store_explicit(&header->sections[LC_SECTION_KEEPER].used, 1, memory_order_relaxed);
     lc_flight_begin_clocks(flight);
     header->started_ns = flight->paired.ns;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    const uint64_t wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+    const uint64_t wall_ns = lc_clock_read_ns(CLOCK_REALTIME);
     header->anchor_wall_ns = (int64_t)(wall_ns - (lc_now_ns() - header->anchor_monotonic_ns));
     atomic_store_explicit(&header->state, LC_PROCESS_RUNNING, memory_order_relaxed);
     /* The magic comes last: a file without it is still being made. */

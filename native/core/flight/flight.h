@@ -1,6 +1,5 @@
 /* Making, growing and giving back the flight file of this process. */
-#ifndef LOOPCANARY_FLIGHT_H
-#define LOOPCANARY_FLIGHT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -64,7 +63,6 @@ bool lc_flight_set_facts(lc_flight *flight, const char *json, size_t bytes);
  * the device, or the program closed the file and it is not at its path any more. Idempotent. */
 void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 
-/* Address of an element that was claimed before. */
 void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 
 /* Pairs the clocks and measures the rate of the ticks, which takes about 2 ms. */
@@ -101,5 +99,3 @@ static inline void lc_flight_count(const lc_flight *flight, lc_counter counter, 
 {
     atomic_fetch_add_explicit(&flight->counters[counter], by, memory_order_relaxed);
 }
-
-#endif

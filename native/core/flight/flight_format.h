@@ -19,8 +19,7 @@
  * the kernel for as long as the disk does (the JVM's hsperfdata pauses), and lanes are stored to
  * from the thread that must not block.
  */
-#ifndef LOOPCANARY_FLIGHT_FORMAT_H
-#define LOOPCANARY_FLIGHT_FORMAT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -348,7 +347,6 @@ _Static_assert(LC_LONG_WORK_OFFSET + LC_LONG_WORK_COUNT * sizeof(lc_long_work) =
                "a lane with its ring fills its stride");
 
 /* ---- slots: one stall each, standing alone ---------------------------------------------------
- *
  * A slot holds a whole stall: its facts, samples, stacks, code and strings, so that it can be read
  * without any other part of the file. All references are byte offsets from the slot's start.
  * Sections only grow while the slot is open, and counts are stored after what they count (release),
@@ -628,7 +626,6 @@ _Static_assert(sizeof(lc_slot) == 5632 + LC_SAMPLE_MAX * sizeof(lc_sample_entry)
 _Static_assert(sizeof(lc_slot) < LC_SLOT_BYTES / 2, "half of a slot is heap: stacks, codes, strings");
 
 /* ---- the keeper's page ------------------------------------------------------------------------
- *
  * What a keeper says to the process. To the process it is hostile input: nothing follows from it but what is
  * said here. It begins where a page of any size begins, and nothing comes after it: no other part is in
  * memory that a keeper maps.
@@ -641,7 +638,7 @@ typedef struct {
     lc_word pid;           /* of the keeper that serves the file, in its own pid namespace; 0 none yet */
     lc_word beat_ns;       /* monotonic; when it last looked */
     _Atomic uint32_t bell; /* a futex: rung after a text, after `closed`, and by the process itself */
-    /* how often a command has asked for something: module/keeper/errands.h; no keeper's */
+    /* how often a command has asked for something: module/keeper/line.c; no keeper's */
     _Atomic uint32_t errands;
     lc_word closed;      /* 1: the end of the process is stored, and all texts were put */
     lc_word text_number; /* of the text below, from 1; it is put when `text_written` is the number before */
@@ -660,4 +657,41 @@ _Static_assert(sizeof(lc_keeper) == LC_KEEPER_BYTES, "the keeper's page fills it
 _Static_assert(offsetof(lc_keeper, text) == LC_KEEPER_BYTES - LC_KEEPER_TEXT_BYTES,
                "the text is its last part");
 
-#endif
+/* ---- signals ----------------------------------------------------------------------------------------
+ * Signals that came to the process, in the page of the flight file's header, LC_SIGNALS_OFFSET bytes from
+ * its start: a part of version 2 of the format. Before, these bytes were 0. */
+
+#define LC_SIGNALS_OFFSET 2048u
+#define LC_SIGNALS_KEPT 8u
+#define LC_COMMAND_BYTES 120u
+
+#define LC_STACK_OVER 1u      /* it came where the thread's stack ends */
+#define LC_STACK_ALTERNATE 2u /* it came in a handler on an alternate stack, as a crash reporter's are */
+
+typedef struct {
+    lc_word sequence; /* 1-based, written last; entry i holds sequences i+1, i+1+LC_SIGNALS_KEPT, ... */
+    lc_word number;
+    lc_word code; /* si_code, in two's complement; 0, -1 and -6: a process sent it */
+    lc_word pid;  /* of the sender; 0: it is in no namespace that this process sees */
+    lc_word uid;
+    lc_word at_ns; /* monotonic */
+    lc_word ends;  /* 1: the program has no handler for it */
+    lc_word tid;   /* of the thread that took it; 0: not told */
+    /* of the sender, if it lived still: words with blanks between them, or its name; NUL-padded */
+    char command[LC_COMMAND_BYTES];
+    /* of a fault, bits: LC_STACK_OVER, LC_STACK_ALTERNATE. Before, the last bytes of `command` */
+    lc_word stack;
+} lc_signal_entry;
+
+typedef struct {
+    lc_word seen; /* how many came */
+    /* up to which sequence the sender was looked for: later entries have no command yet, whatever is in it */
+    lc_word named;
+    lc_word reserved[6];
+    lc_signal_entry kept[LC_SIGNALS_KEPT];
+} lc_signals;
+
+_Static_assert(sizeof(lc_signal_entry) == 192, "three cache lines");
+_Static_assert(sizeof(lc_header) <= LC_SIGNALS_OFFSET, "the signals are behind the header");
+_Static_assert(LC_SIGNALS_OFFSET + sizeof(lc_signals) <= LC_HEADER_BYTES,
+               "the header's page has room for them");

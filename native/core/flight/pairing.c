@@ -17,12 +17,7 @@ static void set_rate(lc_flight *flight, uint64_t rate)
 
 static uint64_t slept_ns(void)
 {
-    struct timespec boot;
-    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0) {
-        return 0;
-    }
-    const uint64_t boot_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
-    const uint64_t now_ns = lc_now_ns();
+    const uint64_t boot_ns = lc_clock_read_ns(CLOCK_BOOTTIME), now_ns = lc_now_ns();
     return boot_ns > now_ns ? boot_ns - now_ns : 0u;
 }
 

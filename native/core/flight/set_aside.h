@@ -1,6 +1,5 @@
 /* Room on the device of a file, and the end of its pages. */
-#ifndef LOOPCANARY_SET_ASIDE_H
-#define LOOPCANARY_SET_ASIDE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ int lc_set_aside(int fd, uint64_t offset, uint64_t bytes);
 /* Replaces a file's pages by private memory, for code that may still store to them. If the process may have
  * no more memory, unmaps the pages. Signal-safe. */
 void lc_let_go_of_pages(void *base, size_t bytes);
-
-#endif

@@ -1,4 +1,4 @@
-#include "core/flight/slot_move.h"
+#include "core/flight/slot_writer.h"
 
 #include <string.h>
 
@@ -146,14 +146,14 @@ static void move_knowledge(const move *m, const lc_slot_writer *from)
     lc_slot_writer *to = m->to;
     for (uint32_t i = 0; i < LC_KNOWN_CODES; i++) {
         const uint32_t place = m->places[from->codes[i].offset / 8u];
-        if (from->codes[i].serial != 0 && place != 0) {
-            lc_slot_know_code(to, from->codes[i].serial, place);
+        if (from->codes[i].key != 0 && place != 0) {
+            *lc_slot_code_place(to, from->codes[i].key) = (lc_known_place){from->codes[i].key, place};
         }
     }
     for (uint32_t i = 0; i < LC_KNOWN_STACKS; i++) {
         const uint32_t place = m->places[from->stacks[i].offset / 8u];
-        if (from->stacks[i].hash != 0 && place != 0) {
-            lc_slot_know_stack(to, from->stacks[i].hash, place);
+        if (from->stacks[i].key != 0 && place != 0) {
+            *lc_slot_stack_place(to, from->stacks[i].key) = (lc_known_place){from->stacks[i].key, place};
         }
     }
     memcpy(to->threads, from->threads, sizeof to->threads);

@@ -68,46 +68,29 @@ lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text)
     return writer->strings[place].ref;
 }
 
-/* Where the code is known, or is to be. */
-static uint32_t code_place(const lc_slot_writer *writer, uint64_t serial)
+static lc_known_place *place_of(lc_known_place *table, uint32_t size, uint32_t place, uint64_t key)
 {
-    uint32_t place = (uint32_t)(serial * 0x9E3779B1u) % LC_KNOWN_CODES;
-    for (int i = 0; i < PROBES && writer->codes[place].serial != 0 && writer->codes[place].serial != serial;
-         i++) {
-        place = (place + 1u) % LC_KNOWN_CODES;
+    for (int i = 0; i < PROBES && table[place].key != 0 && table[place].key != key; i++) {
+        place = (place + 1u) % size;
     }
-    return place;
+    return &table[place];
 }
 
-static uint32_t stack_place(const lc_slot_writer *writer, uint64_t hash)
+lc_known_place *lc_slot_code_place(lc_slot_writer *writer, uint64_t serial)
 {
-    uint32_t place = (uint32_t)(hash >> 8) % LC_KNOWN_STACKS;
-    for (int i = 0; i < PROBES && writer->stacks[place].hash != 0 && writer->stacks[place].hash != hash;
-         i++) {
-        place = (place + 1u) % LC_KNOWN_STACKS;
-    }
-    return place;
+    return place_of(writer->codes, LC_KNOWN_CODES, (uint32_t)(serial * 0x9E3779B1u) % LC_KNOWN_CODES, serial);
 }
 
-void lc_slot_know_code(lc_slot_writer *writer, uint64_t serial, uint32_t offset)
+lc_known_place *lc_slot_stack_place(lc_slot_writer *writer, uint64_t hash)
 {
-    const uint32_t place = code_place(writer, serial);
-    writer->codes[place].serial = serial;
-    writer->codes[place].offset = offset;
-}
-
-void lc_slot_know_stack(lc_slot_writer *writer, uint64_t hash, uint32_t offset)
-{
-    const uint32_t place = stack_place(writer, hash);
-    writer->stacks[place].hash = hash;
-    writer->stacks[place].offset = offset;
+    return place_of(writer->stacks, LC_KNOWN_STACKS, (uint32_t)(hash >> 8) % LC_KNOWN_STACKS, hash);
 }
 
 static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
 {
-    const uint32_t place = code_place(writer, code->serial);
-    if (writer->codes[place].serial == code->serial) {
-        return writer->codes[place].offset;
+    lc_known_place *known = lc_slot_code_place(writer, code->serial);
+    if (known->key == code->serial) {
+        return known->offset;
     }
     const lc_code_entry entry = {
         .filename = lc_slot_put_text(writer, code->filename),
@@ -117,7 +100,7 @@ static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
     };
     const uint32_t offset = lc_slot_append(writer->slot, &entry, sizeof entry);
     if (offset != LC_NO_REF) {
-        lc_slot_know_code(writer, code->serial, offset);
+        *known = (lc_known_place){code->serial, offset};
     }
     return offset;
 }
@@ -150,16 +133,16 @@ uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack)
 {
     lc_whole_stack whole;
     const uint64_t hash = stack->hash | 1u;
-    const uint32_t place = stack_place(writer, hash);
-    if (writer->stacks[place].hash == hash) {
-        return writer->stacks[place].offset;
+    lc_known_place *known = lc_slot_stack_place(writer, hash);
+    if (known->key == hash) {
+        return known->offset;
     }
     if (!resolve(writer, stack, &whole)) {
         return LC_NO_REF;
     }
     const uint32_t offset = lc_slot_append(writer->slot, &whole, lc_stack_bytes(stack->count));
     if (offset != LC_NO_REF) {
-        lc_slot_know_stack(writer, hash, offset);
+        *known = (lc_known_place){hash, offset};
     }
     return offset;
 }

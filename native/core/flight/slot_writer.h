@@ -3,8 +3,7 @@
  * The watchdog's thread only; no allocation. Every count is stored (release) after what it counts, so
  * that a reader, or a kill at any instruction, finds whole entries.
  */
-#ifndef LOOPCANARY_SLOT_WRITER_H
-#define LOOPCANARY_SLOT_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,15 +15,14 @@
 enum { LC_KNOWN_CODES = 512, LC_KNOWN_STACKS = 256, LC_KNOWN_STRINGS = 128, LC_KNOWN_THREADS = 96 };
 
 typedef struct {
+    uint64_t key; /* a code's serial, a stack's hash; 0: free */
+    uint32_t offset;
+} lc_known_place;
+
+typedef struct {
     lc_slot *slot; /* NULL: not in use */
-    struct {
-        uint64_t serial;
-        uint32_t offset;
-    } codes[LC_KNOWN_CODES];
-    struct {
-        uint64_t hash;
-        uint32_t offset;
-    } stacks[LC_KNOWN_STACKS];
+    lc_known_place codes[LC_KNOWN_CODES];
+    lc_known_place stacks[LC_KNOWN_STACKS];
     struct {
         uint64_t hash;
         lc_ref ref;
@@ -52,7 +50,6 @@ static inline uint64_t lc_stack_bytes(uint32_t frames)
     return sizeof(lc_stack_entry) + frames * sizeof(lc_frame_entry);
 }
 
-/* What is left of the heap, in bytes. */
 uint64_t lc_slot_room(const lc_slot *slot);
 
 /* Stores `count` bytes in the heap, at a multiple of 8; their offset, or LC_NO_REF where there is no room.
@@ -62,9 +59,9 @@ uint32_t lc_slot_append(lc_slot *slot, const void *bytes, uint64_t count);
 /* Stores a stack, or finds it; its offset, or LC_NO_REF where the heap is full. */
 uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack);
 
-/* The code of this serial, or the stack of this hash, is there already. */
-void lc_slot_know_code(lc_slot_writer *writer, uint64_t serial, uint32_t offset);
-void lc_slot_know_stack(lc_slot_writer *writer, uint64_t hash, uint32_t offset);
+/* Where the code of this serial, or the stack of this hash, is known, or is to be. */
+lc_known_place *lc_slot_code_place(lc_slot_writer *writer, uint64_t serial);
+lc_known_place *lc_slot_stack_place(lc_slot_writer *writer, uint64_t hash);
 
 /* Stores a text, or finds it; {0, 0} for an empty text or where the heap is full. */
 lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text);
@@ -88,4 +85,15 @@ bool lc_slot_wants_thread_name(const lc_slot_writer *writer, uint64_t tid);
 /* Stores it, unless it is empty. */
 void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name);
 
-#endif
+/* ---- slot_move.c: a stall goes on in another slot, where there is room for what comes ---------------- */
+
+/* Where in the new slot is what was at each multiple of 8 bytes in the old one; 0: it has not been moved. */
+typedef struct {
+    uint32_t places[LC_SLOT_BYTES / 8u];
+} lc_moved;
+
+/* Copies the stall of `from` into the FREE slot of `to`, which is cleared first: all of it but samples, of
+ * which it keeps one in `one_of`, and what only the others referred to. The old slot stays as it is, and
+ * the new one FREE, so that a reader, or a kill at any instruction, finds the stall whole. The watchdog's
+ * thread; `moved` is scratch. */
+void lc_slot_move(lc_slot_writer *to, const lc_slot_writer *from, uint64_t one_of, lc_moved *moved);

@@ -1,4 +1,4 @@
-#include "core/got/entry_store.h"
+#include "core/got/got.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -7,8 +7,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-/* ---- what pages may, as the kernel knows it ------------------------------------------------ */
 
 /* RELRO's borders do not tell: what of its last page is sealed depends on the linker. */
 typedef struct {
@@ -94,8 +92,6 @@ void lc_entry_way_close(lc_entry_way *way)
     }
     way->memory = -1;
 }
-
-/* ---- storing ------------------------------------------------------------------------------- */
 
 /* By the call's number, since the sanitizers' wrapper takes the range for memory that may be written. */
 static void store_by_kernel(void **entry, void *value)

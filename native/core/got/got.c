@@ -4,9 +4,7 @@
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "core/got/entry_store.h"
 #include "core/patches/patches.h"
 
 #if defined(__x86_64__)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/clock/clock.h"
-#include "core/host/host_text.h"
+#include "core/host/proc_text.h"
 #include "core/host/thread_view.h"
 #include "core/lane/lane.h"
 
@@ -15,8 +15,6 @@
 #define TEXT_BYTES 4096u
 
 enum { PATH_BYTES = 512, ANCESTORS_MAX = 32 };
-
-/* ---- finding the files ------------------------------------------------------------------------ */
 
 static size_t read_once(const char *path, char *text)
 {
@@ -147,8 +145,6 @@ void lc_host_view_open(lc_host_view *view)
     view->is_open = true;
 }
 
-/* ---- reading them ------------------------------------------------------------------------------- */
-
 static size_t read_file(const lc_host_view *view, int which, char *text)
 {
     return lc_kept_file_read(&view->files[which], text, TEXT_BYTES);
@@ -221,8 +217,6 @@ void lc_host_view_close(lc_host_view *view)
     }
     view->is_open = false;
 }
-
-/* ---- during a stall ------------------------------------------------------------------------------- */
 
 enum { YOUNG_NS = 100 * 1000 * 1000, EVERY_NS = 1000 * 1000 * 1000 };
 

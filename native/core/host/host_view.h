@@ -4,8 +4,7 @@
  * A reading takes about 25 us with cgroups and pressure, and more on machines with many cores: the kernel
  * formats all of /proc/stat, whatever part of it is read. So the watchdog reads seldom (stall_watch.c). The
  * watchdog's thread only. */
-#ifndef LOOPCANARY_HOST_VIEW_H
-#define LOOPCANARY_HOST_VIEW_H
+#pragma once
 
 #include "core/flight/slot_writer.h"
 #include "core/host/kept_file.h"
@@ -34,7 +33,6 @@ void lc_host_view_open(lc_host_view *view);
  * Also kept in view->last. */
 void lc_host_view_read(lc_host_view *view, lc_host_entry *out);
 
-/* Gives the descriptors back. */
 void lc_host_view_close(lc_host_view *view);
 
 /* For a stall the host is looked at as its slot is opened, every second of a long stall, and at its end.
@@ -46,5 +44,3 @@ void lc_host_watch_during(lc_host_view *view, lc_slot_writer *writer, uint64_t n
 
 /* The stall, which began at `begin_ns`, is over. */
 void lc_host_watch_at_end(lc_host_view *view, lc_slot_writer *writer, uint64_t begin_ns);
-
-#endif

@@ -25,8 +25,6 @@ static int least_number(void)
     return half > HIGH ? HIGH : half > STDERR_FILENO ? (int)half : STDERR_FILENO + 1;
 }
 
-/* ---- what is not opened, and closed later -------------------------------------------------- */
-
 enum { SPARE_MIN = 2, SPARE_MAX = 16, LEFT_MAX = 64 };
 
 static struct {
@@ -126,8 +124,6 @@ void lc_close_unnoticed(int fd)
     }
     errno = error;
 }
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 static int moved_up(int fd)
 {

@@ -6,8 +6,7 @@
  * many. One that has nearly all it may have finds them as if we were not there: we take none of them, and
  * what we would close is closed when there is room.
  */
-#ifndef LOOPCANARY_KEPT_FILE_H
-#define LOOPCANARY_KEPT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +21,6 @@ typedef struct {
 /* Takes over a descriptor, which gets a number above the program's; negative: none. False: there is none,
  * errno says why. */
 bool lc_kept_file_take(lc_kept_file *file, int fd);
-/* Opens it for reading. False: it cannot be opened. */
 bool lc_kept_file_open(lc_kept_file *file, const char *path);
 void lc_kept_file_close(lc_kept_file *file);
 /* Whether the descriptor is the file's that was opened. */
@@ -42,5 +40,3 @@ void lc_close_all_left(void);
 /* Whether the process may have so many descriptors that it will not miss those which stay open while
  * nothing goes on. */
 bool lc_kept_files_may_stay(void);
-
-#endif

@@ -2,9 +2,7 @@
 
 #include <dlfcn.h>
 #include <linux/capability.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,22 +27,22 @@ static size_t stack_bytes(const pthread_attr_t *attributes)
     return bytes;
 }
 
-int lc_own_thread_start(void *(*run)(void *), void *argument)
+int lc_own_thread_start(void *(*run)(void *), void *argument, bool runs_python)
 {
     sigset_t before;
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, stack_bytes(&attributes));
+    if (!runs_python) {
+        pthread_attr_setstacksize(&attributes, stack_bytes(&attributes));
+    }
     lc_own_signals_begin(&before);
     const int error = pthread_create(&thread, &attributes, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return error;
 }
-
-/* ---- rights -------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t permitted, no_new_privs, seccomp, filters;

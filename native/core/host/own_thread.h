@@ -1,15 +1,14 @@
 /* Threads of ours that are not joined: detached, with the program's signals blocked; and what rights they
  * have. */
-#ifndef LOOPCANARY_OWN_THREAD_H
-#define LOOPCANARY_OWN_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 
-/* Runs run(argument) on a new thread with a stack of 256 KiB beside what the C library takes. 0 or an
- * errno. It allocates, and needs neither the GIL nor a lock of ours. */
-int lc_own_thread_start(void *(*run)(void *), void *argument);
+/* Runs run(argument) on a new thread with a stack of 256 KiB beside what the C library takes, or one on which
+ * Python can run. 0 or an errno. It allocates, and needs neither the GIL nor a lock of ours. */
+int lc_own_thread_start(void *(*run)(void *), void *argument, bool runs_python);
 
 /* capset(2) and prctl(2) are each thread's own. So this thread gives up the capabilities that the main
  * thread has given up for good, and gains none by an execution. Not those that it has only lowered: it may
@@ -33,5 +32,3 @@ static inline void lc_own_signals_begin(sigset_t *before)
     }
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
-
-#endif

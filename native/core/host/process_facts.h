@@ -1,6 +1,5 @@
 /* What identifies this process beyond its number, which is reused. Any thread; opens files. */
-#ifndef LOOPCANARY_PROCESS_FACTS_H
-#define LOOPCANARY_PROCESS_FACTS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,5 +18,3 @@ lc_root_folder lc_process_root(void);
 /* Bytes of address space that we may take, so that the program keeps 64 MB of what ulimit -v leaves it;
  * UINT64_MAX: any, or unknown. */
 uint64_t lc_spare_addresses(void);
-
-#endif

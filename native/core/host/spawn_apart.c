@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -109,7 +108,6 @@ PLAIN static void lower_priority(void)
     call(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&ordinary, 0);
 }
 
-/* The new program's process. */
 PLAIN static int become(void *argument)
 {
     task *const own = argument;
@@ -199,7 +197,6 @@ static bool has_left(task *one)
     return atomic_load(&one->inside) == 0;
 }
 
-/* Waits a moment for the one in between to end. */
 static bool has_ended(pid_t between_pid)
 {
     const struct timespec a_moment = {.tv_nsec = LOOK_NS};

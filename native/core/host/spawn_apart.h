@@ -10,8 +10,7 @@
  * reaper of orphans (a container's first process, PR_SET_CHILD_SUBREAPER), the new program is its ordinary
  * child.
  */
-#ifndef LOOPCANARY_SPAWN_APART_H
-#define LOOPCANARY_SPAWN_APART_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -32,5 +31,3 @@ bool lc_is_spawned_child(pid_t pid);
 
 /* Waits for those children that have ended. Any thread; does not block. */
 void lc_spawned_children_bury(void);
-
-#endif

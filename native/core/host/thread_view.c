@@ -1,14 +1,17 @@
 #include "core/host/thread_view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 
 static const char *const file_names[LC_VIEW_FILES] = {"schedstat", "syscall", "stat", "status"};
 
@@ -122,26 +125,26 @@ bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields 
            memcmp(&now, call, sizeof now) == 0;
 }
 
+static size_t read_once(uint64_t tid, const char *name, char *text, size_t room)
+{
+    lc_kept_file file;
+    const size_t length = open_task_file(&file, tid, name) ? lc_kept_file_read(&file, text, room) : 0;
+    lc_kept_file_close(&file);
+    return length;
+}
+
 char lc_thread_state_letter(uint64_t tid)
 {
     char text[1024];
     lc_stat_fields fields;
-    lc_kept_file file;
-    const size_t length =
-        open_task_file(&file, tid, "stat") ? lc_kept_file_read(&file, text, sizeof text) : 0;
-    lc_kept_file_close(&file);
-    return lc_parse_stat(text, length, &fields) ? fields.state : 0;
+    return lc_parse_stat(text, read_once(tid, "stat", text, sizeof text), &fields) ? fields.state : 0;
 }
 
 lc_syscall_fields lc_thread_call(uint64_t tid)
 {
     char text[LC_SYSCALL_TEXT_MAX];
     lc_syscall_fields call;
-    lc_kept_file file;
-    const size_t length =
-        open_task_file(&file, tid, "syscall") ? lc_kept_file_read(&file, text, sizeof text) : 0;
-    lc_kept_file_close(&file);
-    if (!lc_parse_syscall(text, length, &call)) {
+    if (!lc_parse_syscall(text, read_once(tid, "syscall", text, sizeof text), &call)) {
         call = (lc_syscall_fields){.number = LC_SYSCALL_UNKNOWN};
     }
     return call;
@@ -161,4 +164,38 @@ void lc_thread_priority(uint64_t tid, lc_host_entry *out)
     out->cores =
         is_known && sched_getaffinity((pid_t)tid, sizeof may, &may) == 0 ? (uint16_t)CPU_COUNT(&may) : 0;
     out->told = is_known ? out->told | LC_HOST_PRIORITY : out->told & ~(uint64_t)LC_HOST_PRIORITY;
+}
+
+struct directory_entry { /* struct linux_dirent64 of getdents(2) */
+    uint64_t inode;
+    int64_t offset;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+/* opendir would allocate. */
+void lc_thread_list_read(lc_thread_list *out)
+{
+    out->at = out->length = 0;
+    const int fd = lc_open_unnoticed("/proc/self/task", O_DIRECTORY);
+    if (fd < 0) {
+        return;
+    }
+    char rest[256];
+    const long got = syscall(SYS_getdents64, fd, out->entries, sizeof out->entries);
+    const bool all = got > 0 && syscall(SYS_getdents64, fd, rest, sizeof rest) == 0;
+    lc_close_unnoticed(fd);
+    out->length = all ? (uint32_t)got : 0;
+}
+
+uint64_t lc_thread_list_next(lc_thread_list *list)
+{
+    uint64_t tid = 0; /* also of "." and "..", which name no thread */
+    while (tid == 0 && list->at + offsetof(struct directory_entry, name) < list->length) {
+        const struct directory_entry *entry = (const void *)(list->entries + list->at);
+        tid = strtoull(entry->name, NULL, 10);
+        list->at = entry->bytes == 0 ? list->length : list->at + entry->bytes;
+    }
+    return tid;
 }

@@ -3,8 +3,7 @@
  *
  * What cannot have changed is not read again: a thread that did not run since the last reading has the
  * state, the times and the faults that it had; it may have been woken, which `syscall` tells. */
-#ifndef LOOPCANARY_THREAD_VIEW_H
-#define LOOPCANARY_THREAD_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,4 +57,14 @@ void lc_thread_priority(uint64_t tid, lc_host_entry *out);
  * cannot be told. */
 lc_syscall_fields lc_thread_call(uint64_t tid);
 
-#endif
+/* ---- the threads of this process, as the kernel lists them ---------------------------- */
+
+typedef struct {
+    uint32_t at, length; /* length 0: they could not be listed, or do not fit: more than some 120 */
+    _Alignas(8) char entries[4096];
+} lc_thread_list;
+
+/* No allocation, no lock. */
+void lc_thread_list_read(lc_thread_list *out);
+/* The next one's id; 0: there is no other. */
+uint64_t lc_thread_list_next(lc_thread_list *list);

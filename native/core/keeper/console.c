@@ -1,14 +1,10 @@
-#include "core/keeper/console.h"
+#include "core/keeper/courier.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "core/clock/clock.h"
 
 enum { PATIENCE_MS = 200, ONE_BYTE = 1 };
 static const char own_number[] = "/proc/self/fd/2";
@@ -86,7 +82,6 @@ static bool wait_a_moment(const outlet *out)
     return lc_now_ns() < out->until;
 }
 
-/* How much of it was written. */
 static size_t send_all(const lc_console *console, const outlet *out, const char *bytes, size_t count)
 {
     size_t sent = 0;

@@ -1,11 +1,9 @@
 #include "core/keeper/courier.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/host/own_thread.h"
 #include "core/host/spawn_apart.h"
@@ -26,8 +24,6 @@
 #define DEAF_NS                                                                                              \
     (60u * SECOND_NS) /* a keeper hears the bell, and does nothing for this time: it was stopped */
 #define NAP_NS (SECOND_NS / 100u) /* between two looks, however often the page's bell is rung */
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void lc_courier_open(lc_courier *c, lc_flight *flight)
 {
@@ -119,7 +115,7 @@ static int start(lc_courier *c, const lc_keeper_words *words, uint64_t now_ns)
     }
     if (c->started_ns != 0) {
         const bool lived = now_ns > c->started_ns + GOOD_LIFE_NS;
-        c->start_pause_ns = lived ? START_PAUSE_NS : least(2u * c->start_pause_ns, START_PAUSE_MOST_NS);
+        c->start_pause_ns = lived ? START_PAUSE_NS : lc_least(2u * c->start_pause_ns, START_PAUSE_MOST_NS);
     }
     c->started_ns = now_ns;
     c->start_error = error;
@@ -150,7 +146,6 @@ static bool is_for_good(const lc_courier *c, int outcome)
            (outcome != EAGAIN || c->start_error == EAGAIN);
 }
 
-/* The slot's stall has ended, and no keeper has stored it. */
 static bool has_ended(const lc_flight *flight, uint64_t index)
 {
     const lc_slot *slot = lc_flight_slot(flight, index);
@@ -160,7 +155,7 @@ static bool has_ended(const lc_flight *flight, uint64_t index)
 
 static uint64_t slots_used(const lc_flight *flight)
 {
-    return least(LC_ACQUIRE(flight->header->sections[LC_SECTION_SLOTS].used), LC_SLOT_COUNT);
+    return lc_least(LC_ACQUIRE(flight->header->sections[LC_SECTION_SLOTS].used), LC_SLOT_COUNT);
 }
 
 static bool has_any_ended(const lc_flight *flight)
@@ -203,7 +198,7 @@ static bool deal_with_wishes(lc_courier *c, uint64_t now_ns)
     }
     const bool is_starting = atomic_load(&c->outcome) == EINPROGRESS;
     c->ring_pause_ns =
-        is_new || is_starting ? RING_PAUSE_NS : least(2u * c->ring_pause_ns, RING_PAUSE_MOST_NS);
+        is_new || is_starting ? RING_PAUSE_NS : lc_least(2u * c->ring_pause_ns, RING_PAUSE_MOST_NS);
     if (is_new || lc_courier_is_owed(c)) {
         if (LC_LOAD(c->flight->header->takes) == LC_TAKES_KEEPER) {
             const int outcome = ring(c, now_ns);
@@ -292,7 +287,7 @@ static bool serve(lc_courier *c)
         if (now_ns >= idle_ns && lc_life_change(&c->life, LC_LIFE_RUNS, LC_LIFE_STOPS)) {
             return true;
         }
-        if (!worked && lc_bell_wait_shared(bell, seen, least(c->next_ring_ns, idle_ns))) {
+        if (!worked && lc_bell_wait_shared(bell, seen, lc_least(c->next_ring_ns, idle_ns))) {
             lc_bell_wait(&c->never, 0, lc_now_ns() + NAP_NS);
         }
     }
@@ -321,7 +316,7 @@ lc_courier_wish lc_courier_ask(lc_courier *c)
         lc_bell_ring_shared(&wish.page->bell);
         return wish;
     }
-    const int error = lc_own_thread_start(run, c);
+    const int error = lc_own_thread_start(run, c, false);
     if (error != 0) {
         lc_flight_count(c->flight, LC_COUNTER_keepers_refused, 1);
         atomic_store(&c->outcome, error);
@@ -354,7 +349,6 @@ void lc_courier_ask_to_stop(lc_courier *c)
 
 /* ---- who waits for it -------------------------------------------------------------------------------- */
 
-/* Whether the wish of this number was dealt with. */
 static bool is_done(const lc_courier *c, uint32_t number)
 {
     return (int32_t)(atomic_load(&c->done) - number) >= 0;

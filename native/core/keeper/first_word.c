@@ -1,6 +1,5 @@
-#include "core/keeper/first_word.h"
+#include "core/keeper/courier.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

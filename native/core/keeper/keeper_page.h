@@ -6,8 +6,7 @@
  * FUTEX_WAKE_OP adds and wakes, and a page that is gone is an error. A word may be seen half written; `taken`
  * and `text_number` are compared with the one value that counts, so half of it is none.
  */
-#ifndef LOOPCANARY_KEEPER_PAGE_H
-#define LOOPCANARY_KEEPER_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ int lc_keeper_page_say(const lc_keeper_page *page, const char *text, size_t byte
 int lc_keeper_page_set_closed(const lc_keeper_page *page);
 /* A command's, not the keeper's: it has put an errand beside the file. */
 int lc_keeper_page_errand(const lc_keeper_page *page);
-
-#endif

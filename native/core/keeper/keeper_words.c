@@ -1,13 +1,10 @@
-#include "core/keeper/keeper_words.h"
+#include "core/keeper/courier.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "core/host/spawn_apart.h"
 
@@ -80,7 +77,6 @@ bool lc_keeper_words_equal(const lc_keeper_words *a, const lc_keeper_words *b)
     return memcmp((const char *)a + texts, (const char *)b + texts, a->bytes - texts) == 0;
 }
 
-/* Whether one was started just now. */
 static bool is_fresh(int mark)
 {
     struct stat facts;

@@ -1,16 +1,8 @@
 #include "core/lane/lane.h"
 
-#include "core/flight/flight_format.h"
 #include "core/lane/long_work.h"
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) {
-        return 0;
-    }
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+static uint64_t thread_cpu_ns(void) { return lc_clock_read_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 void lc_lane_wake_watchdog(const lc_lane_context *context)
 {

@@ -11,8 +11,7 @@
  *     release on `begin` keeps it from passing the preceding even epoch.
  *   - the same for turn_begin and turn_epoch.
  */
-#ifndef LOOPCANARY_LANE_H
-#define LOOPCANARY_LANE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -175,7 +174,6 @@ static inline void lc_lane_allow(lc_lane *lane, uint64_t ticks)
     }
 }
 
-/* What the callback of this epoch may take, in ticks. Any thread. */
 static inline uint64_t lc_lane_limit(const lc_lane *lane, uint64_t epoch)
 {
     const uint64_t threshold = LC_LOAD(lane->threshold);
@@ -185,5 +183,3 @@ static inline uint64_t lc_lane_limit(const lc_lane *lane, uint64_t epoch)
     const uint64_t allowance = LC_LOAD(lane->allowance);
     return allowance > threshold ? allowance : threshold;
 }
-
-#endif

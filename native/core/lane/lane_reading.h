@@ -5,8 +5,7 @@
  * (0.5 to 1.5 us), and keeps those that may still be asked for. The watchdog's thread, but for
  * lc_lane_note_sched.
  */
-#ifndef LOOPCANARY_LANE_READING_H
-#define LOOPCANARY_LANE_READING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void lc_lane_readings_close(lc_lane_readings *readings);
 /* Reads the lane's own thread, once, into its on_cpu_ns and run_queue_ns. Opens and closes a file; any
  * thread. */
 void lc_lane_note_sched(lc_lane *lane);
-
-#endif

@@ -6,8 +6,7 @@
  * less than four seconds, up to half the threshold, so that the ring holds seconds of a busy loop, too; when
  * nothing was recorded for as long, it begins again.
  */
-#ifndef LOOPCANARY_LONG_WORK_H
-#define LOOPCANARY_LONG_WORK_H
+#pragma once
 
 #include "core/flight/flight.h"
 #include "core/lane/lane.h"
@@ -45,5 +44,3 @@ static inline lc_long_work *lc_long_work_entry(lc_lane *lane, uint64_t sequence)
     lc_long_work *ring = (lc_long_work *)((char *)lane + LC_LONG_WORK_OFFSET);
     return &ring[(sequence - 1u) % LC_LONG_WORK_COUNT];
 }
-
-#endif

@@ -4,14 +4,12 @@
  * program thread adds each callback that begins in this turn to a small table in its lane; before, and in all
  * other turns, that costs one comparison. Nothing is allocated; what finds no entry is counted as dropped.
  */
-#ifndef LOOPCANARY_TALLY_H
-#define LOOPCANARY_TALLY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/flight/flight.h"
-#include "core/watchdog/frame_source.h"
 #include "core/lane/lane.h"
 #include "core/flight/slot_writer.h"
 
@@ -32,5 +30,3 @@ void lc_tally_ask(lc_lane *lane, uint64_t turn_epoch);
  * the kinds that are new, while they are alive. Watchdog. */
 void lc_tally_copy(lc_slot_writer *writer, const lc_lane *lane, const lc_flight *flight, lc_instant now,
                    lc_frame_source *source);
-
-#endif

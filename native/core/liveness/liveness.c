@@ -1,13 +1,9 @@
-#include "core/liveness/liveness.h"
+#include "core/watchdog/watch_state.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "core/clock/clock.h"
-#include "core/watchdog/futex.h"
 
 #define ABORT_PATIENCE_NS UINT64_C(1000000000)
 
@@ -123,7 +119,6 @@ static void feed(lc_watchdog *w, const longest_turn *turn, uint64_t now_ns)
     lc_feed_said(&w->feed, message, now_ns, lc_feed_send(&w->feed, text, strlen(text)));
 }
 
-/* On the program's stderr, where that is ours to write to. */
 static void say_end(const lc_watchdog *w, const longest_turn *turn)
 {
     char text[2 * TEXT_BYTES], why[TEXT_BYTES];

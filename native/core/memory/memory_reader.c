@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -102,6 +103,25 @@ static bool pread_whole(int fd, const lc_read_request *request)
         done += (size_t)got;
     }
     return true;
+}
+
+uint32_t lc_read_text(const lc_memory_reader *reader, uint64_t address, char *into, uint32_t room)
+{
+    enum { PAGE_BYTES = 4096 };
+    uint32_t used = 0;
+    while (used < room && address != 0) {
+        const uint32_t to_page_end = PAGE_BYTES - (uint32_t)((address + used) % PAGE_BYTES);
+        const uint32_t part = to_page_end < room - used ? to_page_end : room - used;
+        if (!lc_read(reader, address + used, into + used, part)) {
+            return 0;
+        }
+        const char *end = memchr(into + used, '\0', part);
+        if (end != NULL) {
+            return (uint32_t)(end - into);
+        }
+        used += part;
+    }
+    return used;
 }
 
 static bool open_mem(lc_kept_file *mem, pid_t pid)

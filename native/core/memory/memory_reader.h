@@ -8,8 +8,7 @@
  * Thread-safe, no lock, no allocation, async-signal-safe; needs no Python. Tests and fuzz targets
  * put their own functions in place of the kernel's.
  */
-#ifndef LOOPCANARY_MEMORY_READER_H
-#define LOOPCANARY_MEMORY_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,11 +46,13 @@ typedef enum {
 lc_reader_kind lc_memory_reader_open(lc_memory_reader *reader, pid_t pid);
 void lc_memory_reader_close(lc_memory_reader *reader);
 
+/* Reads a C string, which may end right before a page that is not there. Its length, `room` where it has no end
+ * in so many bytes; 0: there is none. */
+uint32_t lc_read_text(const lc_memory_reader *reader, uint64_t address, char *into, uint32_t room);
+
 /* One range; true if it was copied whole. */
 static inline bool lc_read(const lc_memory_reader *reader, uint64_t address, void *into, size_t bytes)
 {
     const lc_read_request request = {address, into, bytes};
     return __atomic_load_n(&reader->read, __ATOMIC_ACQUIRE)(reader, &request, 1) == 1;
 }
-
-#endif

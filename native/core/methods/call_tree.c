@@ -64,7 +64,6 @@ static bool word_at(const builder *b, chunk *c, uint64_t number, uint64_t *word)
 
 static bool is_work(uint64_t word) { return id_of(word) >= LC_CALLS_WORK; }
 
-/* NULL: it is not known. */
 static lc_call_work *running_work(builder *b)
 {
     const uint32_t work = b->tree->at_work.work;

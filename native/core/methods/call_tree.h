@@ -4,8 +4,7 @@
  * For readers, of files that may hold anything: each loop is bounded by the number of words, the stack and
  * the nodes by the limits below. Takes about 20 ms and 5 MB for 2^20 words.
  */
-#ifndef LOOPCANARY_CALL_TREE_H
-#define LOOPCANARY_CALL_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ void lc_call_tree_free(lc_call_tree *tree);
  * around it: no node is longer than its parent. Parents' numbers are the new ones; says how many nodes are
  * gone, and what these took by themselves. False: no memory. */
 bool lc_call_tree_keep(lc_call_tree *tree, uint32_t most, uint64_t *left_out_nodes, uint64_t *left_out_us);
-
-#endif

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/flight/set_aside.h"
 #include "core/host/process_facts.h"
@@ -198,7 +197,6 @@ void lc_calls_begin_work(lc_calls *calls, uint32_t number)
     atomic_store_explicit(&calls->header->at_work, calls->depth << 32 | number, memory_order_release);
 }
 
-/* False: no such call is open. */
 static bool unwind_to(lc_calls *calls, uint32_t id)
 {
     uint64_t depth = calls->depth;

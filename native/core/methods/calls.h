@@ -2,8 +2,7 @@
  *
  * One writer at a time: the thread itself. No lock, no allocation, no system call in enter and leave.
  */
-#ifndef LOOPCANARY_CALLS_H
-#define LOOPCANARY_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +48,6 @@ void lc_calls_let_go(const lc_calls *calls);
 /* Unmaps the file, which stays. Idempotent. */
 void lc_calls_close(lc_calls *calls);
 
-/* A call of this code begins, or goes on. */
 void lc_calls_enter(lc_calls *calls, uint32_t id);
 
 /* The innermost call of this code ends, or pauses; those inside it end with it. One that is not open is
@@ -110,7 +108,6 @@ static inline bool lc_calls_was_slow(const lc_calls *calls, uint64_t us)
     return __builtin_expect((int64_t)(us - calls->open[calls->depth].us) >= calls->slow_us, 0);
 }
 
-/* Whether it is the innermost call, and noted. */
 static inline bool lc_calls_is_innermost(const lc_calls *calls, uint32_t id)
 {
     const uint64_t top = calls->depth - 1u;
@@ -126,7 +123,6 @@ static inline void lc_calls_enter_soon(lc_calls *calls, uint32_t id)
     }
 }
 
-/* Whether lc_calls_leave may be done the short way. */
 static inline bool lc_calls_can_leave_soon(const lc_calls *calls, uint32_t id)
 {
     return lc_counter_is_used() && lc_calls_is_innermost(calls, id);
@@ -139,5 +135,3 @@ static inline bool lc_calls_leave_soon(lc_calls *calls, uint32_t id)
     lc_calls_leave_at(calls, id, us);
     return lc_calls_was_slow(calls, us);
 }
-
-#endif

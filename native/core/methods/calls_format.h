@@ -4,8 +4,7 @@
  * thread alone, under the GIL, with plain release stores; read by anybody at any time, also after the process
  * is dead.
  */
-#ifndef LOOPCANARY_CALLS_FORMAT_H
-#define LOOPCANARY_CALLS_FORMAT_H
+#pragma once
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -78,5 +77,3 @@ static_assert(LC_CALLS_SLOW_OFFSET + LC_CALLS_SLOW_MAX * sizeof(lc_slow_call) <=
 #define LC_CALLS_OPEN_OFFSET ((uint64_t)LC_CALLS_HEADER_BYTES)
 #define LC_CALLS_MARKS_OFFSET (LC_CALLS_OPEN_OFFSET + sizeof(lc_open_call) * LC_CALLS_OPEN_MAX)
 #define LC_CALLS_WORDS_OFFSET (LC_CALLS_MARKS_OFFSET + 8u * LC_CALLS_MARKS)
-
-#endif

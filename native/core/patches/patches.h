@@ -1,8 +1,7 @@
 /* What of the program's, of its libraries' and of Python's is replaced by ours, written down where it is
  * installed: lines of text, beside the flight file while there is one (docs/internals/patches-format.md).
  * Nothing here fails. GIL held, but in lc_patches_leave inside fork(2). */
-#ifndef LOOPCANARY_PATCHES_H
-#define LOOPCANARY_PATCHES_H
+#pragma once
 
 enum { LC_PATCHES_BYTES = 16384 };
 #define LC_PATCHES_MAGIC "LCPATCH1\n"
@@ -19,5 +18,3 @@ const char *lc_patches(void);
 /* Makes the file (must not exist; mode 0600), where that can be; who removes the flight file removes it. */
 void lc_patches_open(const char *flight);
 void lc_patches_leave(void); /* idempotent */
-
-#endif

@@ -8,14 +8,13 @@
  *
  * A fault comes once more where the default action is in place and the thread goes on: so it ends the process
  * where it was, with its own core. On a stack that has run over no handler can be called, but on an alternate
- * one (fault_stack.h).
+ * one (below).
  *
  * The kernel ends a process by a default action also where its threads sleep in a wait that only SIGKILL ends
  * (a network disk that is gone); a handler would wait for that. So lc_dispositions_end_by_pending is to be
  * called now and then.
  */
-#ifndef LOOPCANARY_DISPOSITION_H
-#define LOOPCANARY_DISPOSITION_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -35,7 +34,6 @@ typedef void (*lc_signal_note)(int number, const siginfo_t *info, const void *co
      LC_SIGNAL_BIT(SIGUSR1) | LC_SIGNAL_BIT(SIGUSR2) | LC_SIGNAL_BIT(SIGHUP) | LC_SIGNAL_BIT(SIGINT) |       \
      LC_SIGNAL_BIT(SIGXCPU) | LC_SIGNALS_FAULTS)
 
-/* Whether the thread that takes it has caused it. */
 static inline bool lc_signal_is_fault(int number, const siginfo_t *info)
 {
     const bool is_one = number > 0 && number < 64 && (LC_SIGNALS_FAULTS & LC_SIGNAL_BIT(number));
@@ -59,4 +57,18 @@ bool lc_dispositions_may_end(void);
 /* As sigaction(2), and in its place in the caller's object. Signal-safe. */
 int lc_disposition_change(int number, const struct sigaction *wanted, struct sigaction *before);
 
-#endif
+/* ---- fault_stack.c ----------------------------------------------------------------------------------
+ * Alternate stacks for the handlers of faults: where a thread's stack has run over, the kernel can call them
+ * on another one only.
+ *
+ * A thread that has one already, as faulthandler's, keeps that; one that it sets later takes the place of
+ * ours. Ours stays until the thread ends, as others may have noted it to put it back. Threads that one object
+ * starts (CPython) have theirs from the begin on; others, where they come here themselves. */
+
+/* From now on; one for the calling thread, too. `caller`: an address in the object whose threads get one;
+ * NULL: none. One caller at a time. */
+void lc_fault_stacks_begin(const void *caller);
+void lc_fault_stacks_end(void);
+
+/* One for the calling thread, if they are given. Keeps errno; not in a handler. */
+void lc_fault_stack_give(void);

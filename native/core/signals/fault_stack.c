@@ -1,11 +1,8 @@
-#include "core/signals/fault_stack.h"
+#include "core/signals/disposition.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -47,7 +44,6 @@ static size_t mapping_bytes(void)
     return (wanted + page - 1u) / page * page;
 }
 
-/* The thread is at its end. */
 static void take_back(void *mapping)
 {
     const stack_t none = {.ss_flags = SS_DISABLE};

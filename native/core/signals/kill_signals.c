@@ -3,14 +3,10 @@
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "core/signals/disposition.h"
-#include "core/signals/fault_stack.h"
-#include "core/waits/child_target.h"
-#include "core/watchdog/stall_watch.h"
+#include "core/waits/wait_target.h"
 
 enum { LEAVE_TRIES = 200, PENDING_NS = 250 * 1000 * 1000, LOOK_NS = 500 * 1000 * 1000 };
 

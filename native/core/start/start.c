@@ -35,12 +35,6 @@ static uint64_t bytes_for(uint64_t imports)
     return LC_START_HEADER_BYTES + imports * sizeof(lc_start_import);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    return clock_gettime(clock, &now) == 0 ? (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec : 0;
-}
-
 static uint64_t major_faults(int whose)
 {
     struct rusage usage;
@@ -49,7 +43,7 @@ static uint64_t major_faults(int whose)
 
 static void fill_header(uint64_t hook_ns, uint64_t run_ns, uint64_t bytes, bool unfrozen)
 {
-    const uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns = lc_now_ns();
+    const uint64_t boot_ns = lc_clock_read_ns(CLOCK_BOOTTIME), now_ns = lc_now_ns();
     const long per_second = sysconf(_SC_CLK_TCK);
     header->version = LC_START_VERSION;
     header->byte_order = LC_START_BYTE_ORDER;
@@ -148,11 +142,8 @@ void lc_start_leave(void)
     }
 }
 
-/* ---- imports ------------------------------------------------------------------------------ */
-
 enum { DEPTH_MAX = sizeof open_imports / sizeof *open_imports };
 
-/* NULL: there was no room for it. */
 static lc_start_import *noted_import(uint64_t number)
 {
     return header != NULL && number < room ? &first_import()[number] : NULL;

@@ -1,7 +1,6 @@
 /* How the process starts, noted in a file that outlives it (start_format.h). One start a process: the file
  * stays mapped. */
-#ifndef LOOPCANARY_START_H
-#define LOOPCANARY_START_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,12 +38,9 @@ bool lc_start_is_here(void);
 /* Imports, one inside the other. `begin` answers what goes to `end`. GIL, on the main thread. */
 uint64_t lc_start_import_begin(const char *name, size_t length);
 void lc_start_import_end(uint64_t number, bool failed);
-/* The innermost one's loader has read a file. */
 void lc_start_import_read(const char *path, size_t length, uint64_t bytes);
 uint32_t lc_start_import_depth(void);
 
 /* In a forked child: nothing more is noted, and memory of no meaning takes the place of the parent's file.
  * Idempotent. */
 void lc_start_leave(void);
-
-#endif

@@ -3,8 +3,7 @@
  * A page of header, then imports in the order of their begins; of a short record the page alone. Written
  * under the GIL, but for marks; read by anybody at any time, also after the process is dead.
  */
-#ifndef LOOPCANARY_START_FORMAT_H
-#define LOOPCANARY_START_FORMAT_H
+#pragma once
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -72,5 +71,3 @@ typedef struct {
 
 static_assert(sizeof(lc_start_header) <= LC_START_HEADER_BYTES, "the header is a page");
 static_assert(sizeof(lc_start_import) == 104, "documented");
-
-#endif

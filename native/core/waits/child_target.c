@@ -1,4 +1,3 @@
-#include "core/waits/child_target.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,62 +9,21 @@
 
 #include "core/host/kept_file.h"
 #include "core/host/spawn_apart.h"
-#include "core/host/thread_list.h"
-#include "core/waits/descriptor_target.h"
+#include "core/host/thread_view.h"
+#include "core/waits/wait_target.h"
 
 enum { CHILDREN_MAX = 32, COMMAND_MAX = 200, STAT_MAX = 1024, STANDARD_STREAMS = 3 };
-enum { PARENT_FIELD = 4, EXIT_SIGNAL_FIELD = 38 }; /* of proc(5)'s stat */
 
-typedef struct {
-    char state;
-    uint32_t parent;
-    int exit_signal;
-    const char *name;
-    uint32_t name_length;
-} child_stat;
-
-/* The number at the start of a field of proc(5)'s stat; the first one after the name is 3. */
-static uint32_t number_in(const char *after_name, const char *end, int field)
-{
-    const char *at = after_name;
-    uint32_t number = 0;
-    for (int before = field - 3; before > 0 && at < end; at++) {
-        before -= *at == ' ';
-    }
-    for (; at < end && *at >= '0' && *at <= '9'; at++) {
-        number = number * 10u + (uint32_t)(*at - '0');
-    }
-    return number;
-}
-
-/* proc(5): "pid (name) state ppid ..."; the name may hold anything, also parentheses. */
-static bool parse(const char *text, uint32_t length, child_stat *out)
-{
-    const char *open = memchr(text, '(', length);
-    const char *close = memrchr(text, ')', length);
-    if (open == NULL || close == NULL || close < open || text + length - close < 5) {
-        return false;
-    }
-    out->name = open + 1;
-    out->name_length = (uint32_t)(close - open - 1);
-    out->state = close[2];
-    out->parent = number_in(close + 2, text + length, PARENT_FIELD);
-    out->exit_signal = (int)number_in(close + 2, text + length, EXIT_SIGNAL_FIELD);
-    return true;
-}
-
-/* False: no process has this number. */
-static bool read_stat(uint64_t pid, char text[STAT_MAX], child_stat *out)
+static bool read_stat(uint64_t pid, char text[STAT_MAX], lc_stat_fields *out)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
-    return pid != 0 && pid <= INT32_MAX &&
-           parse(text, (uint32_t)lc_read_unnoticed(path, text, STAT_MAX), out);
+    return pid != 0 && pid <= INT32_MAX && lc_parse_stat(text, lc_read_unnoticed(path, text, STAT_MAX), out);
 }
 
 /* The arguments lie in the process's memory. One that sleeps in the kernel for good (a dead file server)
  * may have locked it, and the watchdog would sleep with it: then the name has to do. */
-static uint32_t put_command(uint64_t pid, const child_stat *stat, char *text, uint32_t room)
+static uint32_t put_command(uint64_t pid, const lc_stat_fields *stat, char *text, uint32_t room)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%llu/cmdline", (unsigned long long)pid);
@@ -74,7 +32,7 @@ static uint32_t put_command(uint64_t pid, const child_stat *stat, char *text, ui
         length--;
     }
     if (length == 0) {
-        length = stat->name_length < room ? stat->name_length : room;
+        length = stat->name_length < room ? (uint32_t)stat->name_length : room;
         memcpy(text, stat->name, length);
     }
     for (uint32_t i = 0; i < length; i++) {
@@ -86,16 +44,16 @@ static uint32_t put_command(uint64_t pid, const child_stat *stat, char *text, ui
 uint32_t lc_process_command(uint64_t pid, char *text, uint32_t room)
 {
     char facts[STAT_MAX];
-    child_stat stat;
+    lc_stat_fields stat;
     return read_stat(pid, facts, &stat) ? put_command(pid, &stat, text, room) : 0;
 }
 
 void lc_child_target(uint64_t pid, lc_target *out)
 {
     char text[STAT_MAX];
-    child_stat stat;
+    lc_stat_fields stat;
     *out = (lc_target){.kind = LC_TARGET_NONE};
-    if (read_stat(pid, text, &stat) && stat.parent == (uint32_t)getpid()) {
+    if (read_stat(pid, text, &stat) && stat.parent == (uint64_t)getpid()) {
         out->kind = LC_TARGET_CHILD;
         out->pid = (uint32_t)pid;
         out->length = put_command(pid, &stat, out->text, COMMAND_MAX);
@@ -126,9 +84,9 @@ static uint32_t children_of(uint64_t tid, uint32_t *pids, uint32_t room)
 static bool is_waited_for(uint32_t pid)
 {
     char text[STAT_MAX];
-    child_stat stat;
+    lc_stat_fields stat;
     return !lc_is_spawned_child((pid_t)pid) && read_stat(pid, text, &stat) &&
-           stat.parent == (uint32_t)getpid() && stat.exit_signal == SIGCHLD;
+           stat.parent == (uint64_t)getpid() && stat.exit_signal == SIGCHLD;
 }
 
 void lc_only_child_target(lc_target *out)

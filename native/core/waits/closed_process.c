@@ -1,4 +1,3 @@
-#include "core/waits/closed_process.h"
 
 #include <linux/futex.h>
 #include <stdio.h>
@@ -6,12 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 #include "core/host/kept_file.h"
-#include "core/host/thread_list.h"
 #include "core/host/thread_view.h"
-#include "core/waits/descriptor_target.h"
-#include "core/waits/syscall_shape.h"
+#include "core/waits/wait_target.h"
 
 enum { SOON_MS = 60 * 1000 };
 

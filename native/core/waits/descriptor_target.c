@@ -1,4 +1,4 @@
-#include "core/waits/descriptor_target.h"
+#include "core/waits/wait_target.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-/* ---- sockets -------------------------------------------------------------------------------------- */
 
 /* socket(7) does not list it: like getpeername, but it also answers while the connection is being made
  * (net/core/sock.c: getname with peer 2), where the other one says ENOTCONN. */
@@ -114,8 +112,6 @@ uint32_t lc_socket_peer_text(int fd, char *text, size_t room)
     }
     return length != 0 ? length : bound_text(&own, own_bytes, text, room);
 }
-
-/* ---- descriptors ---------------------------------------------------------------------------------- */
 
 uint32_t lc_descriptor_link(uint32_t owner, uint64_t fd, char *text, uint32_t room)
 {

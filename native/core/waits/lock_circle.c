@@ -1,11 +1,10 @@
-#include "core/waits/lock_circle.h"
+#include "core/waits/wait_view.h"
 
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "core/clock/thread_clock.h"
-#include "core/host/thread_view.h"
+#include "core/clock/clock.h"
 #include "core/lane/lane.h"
 
 static bool same_call(const lc_syscall_fields *a, const lc_syscall_fields *b)
@@ -104,7 +103,6 @@ static bool look(lc_circle_link *link, lc_frame_source *source, uint64_t thread_
     return held;
 }
 
-/* Whether the last of the links leads back into the chain. */
 static bool is_closed(const lc_lock_circle *circle, uint32_t links)
 {
     const uint64_t next = circle->links[links - 1].holder_thread_state;

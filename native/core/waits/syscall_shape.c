@@ -1,4 +1,4 @@
-#include "core/waits/syscall_shape.h"
+#include "core/waits/wait_target.h"
 
 #include <sys/syscall.h>
 

@@ -7,13 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/host/kept_file.h"
-#include "core/waits/child_target.h"
-#include "core/waits/descriptor_target.h"
-#include "core/waits/syscall_shape.h"
-
 enum {
-    PAGE_BYTES = 4096,
     POLLED_MAX = 8,
     SELECTED_MAX = 1024, /* FD_SETSIZE: what a set of the C library holds */
     EPOLL_TEXT_MAX = 1024
@@ -57,31 +51,10 @@ static void of_descriptors(uint64_t tid, const int *fds, uint32_t count, lc_targ
     }
 }
 
-/* ---- paths ---------------------------------------------------------------------------------- */
-
-/* A C string of the program's; it may end right before a page that is not there. */
-static uint32_t read_path(const lc_memory_reader *reader, uint64_t address, char *into, uint32_t room)
-{
-    uint32_t used = 0;
-    while (used < room && address != 0) {
-        const uint32_t to_page_end = PAGE_BYTES - (uint32_t)((address + used) % PAGE_BYTES);
-        const uint32_t part = to_page_end < room - used ? to_page_end : room - used;
-        if (!lc_read(reader, address + used, into + used, part)) {
-            return 0;
-        }
-        const char *end = memchr(into + used, '\0', part);
-        if (end != NULL) {
-            return (uint32_t)(end - into);
-        }
-        used += part;
-    }
-    return used;
-}
-
 static void of_path(const lc_memory_reader *reader, uint64_t address, lc_target *out)
 {
     nothing(out);
-    out->length = read_path(reader, address, out->text, sizeof out->text);
+    out->length = lc_read_text(reader, address, out->text, sizeof out->text);
     out->kind = out->length != 0 ? LC_TARGET_FILE : LC_TARGET_NONE;
 }
 
@@ -111,8 +84,6 @@ static void of_path_at(const lc_memory_reader *reader, uint64_t tid, uint64_t fo
     out->length = below.length + 1u + kept;
 }
 
-/* ---- sockets --------------------------------------------------------------------------------- */
-
 /* Where the socket itself has no peer (yet), the address that the call was given. */
 static void of_socket(const lc_memory_reader *reader, uint64_t fd, uint64_t address, uint64_t bytes,
                       lc_target *out)
@@ -130,8 +101,6 @@ static void of_socket(const lc_memory_reader *reader, uint64_t fd, uint64_t addr
         out->length = length;
     }
 }
-
-/* ---- several descriptors ----------------------------------------------------------------------- */
 
 static void of_poll(const lc_memory_reader *reader, uint64_t tid, uint64_t address, uint64_t count,
                     lc_target *out)
@@ -207,8 +176,6 @@ static void of_epoll(uint64_t tid, uint64_t fd, lc_target *out)
         of_descriptor(tid, (uint64_t)watched, out);
     }
 }
-
-/* ---- children ---------------------------------------------------------------------------------- */
 
 /* `pid` as of wait4: -1 any child; others below 1 mean groups. */
 static void of_child(int64_t pid, lc_target *out)

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 
 #include "core/lane/lane.h"
-#include "core/waits/syscall_shape.h"
 #include "core/waits/wait_target.h"
 
 /* Threads that are asked whether they wait for the same lock: each costs the reading of one file, 8 us. */
@@ -25,8 +24,6 @@ static void begin_wait(lc_wait_memory *memory, const lc_slot *slot, const lc_thr
         .call = reading->syscall,
     };
 }
-
-/* ---- the target of a call ------------------------------------------------------------------------ */
 
 static void find_target(lc_wait_memory *memory, const lc_memory_reader *reader, const lc_thread_view *view,
                         lc_slot_writer *writer)
@@ -49,8 +46,6 @@ static void put_target(const lc_wait_memory *memory, lc_sample_entry *sample)
     sample->target_kind = memory->target_kind;
     sample->target_pid = memory->target_pid;
 }
-
-/* ---- the lock ------------------------------------------------------------------------------------ */
 
 static bool waits_too(lc_frame_source *source, const lc_thread_ref *thread, uint64_t object)
 {

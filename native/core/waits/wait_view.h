@@ -1,13 +1,55 @@
 /* What a sampled thread waits for: the target of its system call, or the lock and who holds it. */
-#ifndef LOOPCANARY_WAIT_VIEW_H
-#define LOOPCANARY_WAIT_VIEW_H
+#pragma once
 
-#include "core/flight/flight_format.h"
-#include "core/watchdog/frame_source.h"
 #include "core/memory/memory_reader.h"
 #include "core/flight/slot_writer.h"
 #include "core/host/thread_view.h"
-#include "core/waits/lock_circle.h"
+
+/* ---- lock_circle.c ----------------------------------------------------------------------------------
+ * Threads that wait for each other in a circle: the chain of waits from a stalled thread on. */
+
+/* Threads that a chain is followed over, the stalled one included. A longer circle is not found. */
+#define LC_CIRCLE_MAX 8u
+
+/* A thread of the chain, and what it was seen to wait for. */
+typedef struct {
+    uint64_t thread_state;        /* 0: not looked at */
+    uint64_t holder_thread_state; /* 0 not known */
+    uint64_t object;              /* the lock's, as lc_lock_view has it */
+    lc_syscall_fields call;
+    uint64_t cpu_ns; /* the thread's CPU time, if it did not run while it was looked at; else 0 */
+    lc_ref module;
+    uint32_t tid;
+    uint32_t holder_tid;
+    uint32_t looks; /* in this wait */
+    uint8_t kind, proof, frame;
+} lc_circle_link;
+
+/* State that is kept from one sample of a wait to the next; zero at first. */
+typedef struct {
+    uint32_t length;     /* links that the last look went over */
+    uint32_t closed;     /* links of the circle that the last look found; 0 it found none */
+    bool stored;         /* it is in the slot */
+    bool has_fine_clock; /* lc_thread_clock_is_fine, asked at the first look */
+    lc_circle_link links[LC_CIRCLE_MAX];
+} lc_lock_circle;
+
+/* All threads are searched for a lock's holder at the first looks, then ever more rarely: a thread that
+ * does not show at once mostly never does. A holder that was found is looked at each time. */
+static inline bool lc_search_is_due(uint32_t looks) { return (looks & (looks - 1u)) == 0; }
+
+/* Whether the chain of waits from a thread on comes back to one of its threads, for the second time in a
+ * row and over the same locks. Each link is proven as lc_lock proves it, between two looks at the call
+ * that its thread sleeps in: two readings of a file and one question for each. The watchdog's thread; no
+ * allocation. Must come before the sample's stack is stored: it puts texts into the slot. While none of
+ * the threads runs nothing can change, but that a holder becomes known: then it costs a reading of each
+ * one's CPU clock. */
+bool lc_lock_circle_follow(lc_lock_circle *circle, lc_frame_source *source, uint64_t thread_state,
+                           uint64_t tid, lc_slot_writer *writer);
+
+/* Stores the links of a circle that was followed, once. `stack`: scratch. */
+void lc_lock_circle_put(lc_lock_circle *circle, lc_frame_source *source, lc_slot_writer *writer,
+                        lc_stack *stack);
 
 /* What is remembered of a wait from one sample to the next. A wait is the same one while the thread has
  * not run and is in the same call: then its target is not asked for again. */
@@ -29,5 +71,3 @@ typedef struct {
 uint64_t lc_wait_view_put(lc_wait_memory *memory, const lc_memory_reader *reader, lc_frame_source *source,
                           const lc_thread_view *view, const lc_thread_reading *reading, uint64_t thread_state,
                           lc_slot_writer *writer, lc_sample_entry *sample);
-
-#endif

@@ -1,11 +1,8 @@
 #include "core/watchdog/checkpoint.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include "core/lane/lane.h"
 

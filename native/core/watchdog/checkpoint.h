@@ -5,14 +5,13 @@
  * writes the parts that describe it to a file in the store: the same format, the same offsets, all else
  * holes. The watchdog may block in these writes; the program's threads never come here.
  */
-#ifndef LOOPCANARY_CHECKPOINT_H
-#define LOOPCANARY_CHECKPOINT_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
 
 #include "core/flight/flight.h"
-#include "core/watchdog/thread_life.h"
+#include "core/watchdog/futex.h"
 
 typedef struct {
     char path[PATH_MAX]; /* empty: no checkpoints */
@@ -27,5 +26,3 @@ void lc_checkpoint_close(lc_checkpoint *checkpoint);
  * was given up, as the thread is to stop. */
 bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane,
                          const lc_slot *slot);
-
-#endif

@@ -4,8 +4,7 @@
  * `name_ended` run on the watchdog's thread, without the GIL, and must not allocate, lock, log or block;
  * memory they need is set aside when the source is made.
  */
-#ifndef LOOPCANARY_FRAME_SOURCE_H
-#define LOOPCANARY_FRAME_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -151,5 +150,3 @@ struct lc_frame_source {
     /* Whether a thread, which sleeps on this futex, waits for the lock at `object`. */
     bool (*waits_for)(lc_frame_source *self, uint64_t thread_state, uint64_t futex, uint64_t object);
 };
-
-#endif

@@ -1,17 +1,14 @@
-#include "core/watchdog/outside_turn.h"
 
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 #include "core/host/thread_view.h"
 #include "core/signals/disposition.h"
-#include "core/waits/closed_process.h"
-#include "core/waits/syscall_shape.h"
 #include "core/waits/wait_target.h"
-#include "core/watchdog/stall_watch.h"
+#include "core/watchdog/watch_state.h"
 
 enum { BOOT_LOOKS = 10, EXIT_LOOKS = 5 }; /* in the time without progress: one a second */
 enum { MOMENT_BITS = 27 };                /* a moment of CPU time: 134 ms */
@@ -115,8 +112,6 @@ static uint64_t kind_of(lc_watchdog *w, uint64_t now_ns, bool are_idle, uint32_t
     return o->has_booted ? 0u : LC_ENDED_BOOT;
 }
 
-/* ---- no start ---------------------------------------------------------------------------------------- */
-
 static bool has_no_end(const lc_syscall_fields *call)
 {
     switch (call->number) {
@@ -169,8 +164,6 @@ static bool boot_hangs(lc_watchdog *w, uint32_t place, uint64_t *mark)
     return waits.is_closed;
 }
 
-/* ---- no end ------------------------------------------------------------------------------------------ */
-
 static bool has_handler(int number)
 {
     struct sigaction now;
@@ -206,8 +199,6 @@ static bool exit_hangs(lc_watchdog *w, uint32_t place, uint64_t *mark)
     *mark = waits.is_closed ? waits.cpu_ns : 0u;
     return waits.is_closed && (in_runner ? executor_ends(w) : !(place & IN_RUNNER) && !has_handlers(w));
 }
-
-/* ---- the slot ---------------------------------------------------------------------------------------- */
 
 static void end_slot(lc_watchdog *w, uint64_t now_ns)
 {

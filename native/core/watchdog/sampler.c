@@ -1,8 +1,6 @@
-#include "core/watchdog/sampler.h"
+#include "core/watchdog/watch_state.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 enum { VIEWS_KEPT = 8, WHOLE_EVERY = 16 };
 
@@ -26,16 +24,11 @@ static void open_view(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
     }
     /* A few threads stall again and again; many at once must not use up the program's descriptors. */
     for (uint64_t i = 0; i < LC_WATCH_COUNT && w->views_open >= VIEWS_KEPT; i++) {
-        lc_lane_watch *other = &w->watches[i];
-        if (other != watch && other->view.tid != 0) {
-            lc_thread_view_close(&other->view);
-            w->views_open--;
+        if (&w->watches[i] != watch) {
+            lc_stall_watch_close_view(w, i);
         }
     }
-    if (watch->view.tid != 0) {
-        lc_thread_view_close(&watch->view);
-        w->views_open--;
-    }
+    lc_stall_watch_close_view(w, (uint64_t)(watch - w->watches));
     lc_thread_view_open(&watch->view, tid);
     w->views_open++;
     count_refusal(w, watch);

@@ -1,8 +1,7 @@
-#include "core/watchdog/stall_slot.h"
+#include "core/watchdog/watch_state.h"
 
 #include <string.h>
 
-#include "core/host/host_view.h"
 #include "core/lane/tally.h"
 
 /* A lane's limit. What can only be the configured threshold is that, to the nanosecond: the lane's ticks
@@ -182,13 +181,11 @@ static lc_level level_of(const lc_watchdog *w, uint64_t ns)
                                        : LC_LEVEL_STALL;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *watch, const lc_ended *e,
                      uint64_t begin_ns, uint64_t end_ns)
 {
     lc_slot *slot = watch->writer->slot;
-    const uint64_t turn_begin_ns = least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
+    const uint64_t turn_begin_ns = lc_least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
     /* sums of ticks have the time in them that the machine slept */
     const uint64_t turn_ns = end_ns - turn_begin_ns;
     if (e->epoch == 0 || LC_LOAD(slot->epoch) != e->epoch) {
@@ -202,11 +199,11 @@ static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *w
     LC_STORE(slot->last_look_ns, end_ns);
     LC_STORE(slot->turn_callbacks, e->turn_callbacks);
     LC_STORE(slot->turn_callback_ns,
-             least(turn_ns, lc_ticks_to_ns(e->turn_callback_ticks, lc_stall_rate(w))));
-    LC_STORE(slot->longest_ns, least(turn_ns, lc_ticks_to_ns(e->longest_ticks, lc_stall_rate(w))));
+             lc_least(turn_ns, lc_ticks_to_ns(e->turn_callback_ticks, lc_stall_rate(w))));
+    LC_STORE(slot->longest_ns, lc_least(turn_ns, lc_ticks_to_ns(e->longest_ticks, lc_stall_rate(w))));
     LC_STORE(slot->end_cpu_ns, e->cpu_ns);
     LC_STORE(slot->queue_ns,
-             begin_ns - least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->begin - e->queue_ticks)));
+             begin_ns - lc_least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->begin - e->queue_ticks)));
     LC_STORE(slot->level, level_of(w, end_ns - begin_ns));
     lc_stall_slot_put_before(slot, watch, begin_ns);
     if (e->end >= LC_LOAD(lane->turn_rest)) { /* else the tally is of what came after it */
@@ -266,7 +263,7 @@ static void finish_in(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_la
 static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e)
 {
     const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
-    const uint64_t begin_ns = least(end_ns, lc_flight_ns_near(w->flight, w->now, e->begin));
+    const uint64_t begin_ns = lc_least(end_ns, lc_flight_ns_near(w->flight, w->now, e->begin));
     const bool is_next = watch->writer != NULL && is_after(watch->writer->slot, e, end_ns);
     bool is_dropped = was_no_stall(w, lane, e, end_ns - begin_ns);
     if (!is_dropped && is_over_limit(w, end_ns - begin_ns)) {

@@ -1,4 +1,3 @@
-#include "core/watchdog/stall_watch.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -6,8 +5,7 @@
 #include "core/host/host_view.h"
 #include "core/lane/long_work.h"
 #include "core/lane/tally.h"
-#include "core/watchdog/sampler.h"
-#include "core/watchdog/stall_slot.h"
+#include "core/watchdog/watch_state.h"
 
 enum { SHORTEST_SLEEP_NS = 200 * 1000, FRESH_NS = 500 * 1000 * 1000 };
 /* the keeper, or the program's drain, has this time to judge a hang */
@@ -134,7 +132,6 @@ static uint64_t look_again(const lc_watchdog *w, uint64_t begin_ns, uint64_t del
     return begin_ns + (is_fresh ? w->settings.tick_ns : delay_ns);
 }
 
-/* When something could become too long, if it goes on as it is. */
 static uint64_t next_suspicion(const lc_watchdog *w, const lc_lane *lane, const lane_now *now,
                                uint64_t now_ns)
 {
@@ -342,7 +339,6 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane
                                                                 : now_ns + w->settings.tick_ns;
 }
 
-/* False: there is no slot. */
 static bool follow_now(lc_watchdog *w, uint64_t index, lc_lane *lane, const subject *s, const lane_now *now,
                        uint64_t now_ns)
 {

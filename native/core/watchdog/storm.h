@@ -1,7 +1,6 @@
 /* Lets so many stalls a minute through: a minute's worth at once, then one after the other
  * (engine/guards.py, StormGuard). Pure. */
-#ifndef LOOPCANARY_STORM_H
-#define LOOPCANARY_STORM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +21,6 @@ static inline void lc_storm_begin(lc_storm *storm, uint64_t per_minute, uint64_t
     storm->credited_ns = now_ns;
 }
 
-/* Whether one more may pass now. */
 static inline bool lc_storm_admits(lc_storm *storm, uint64_t now_ns)
 {
     const uint64_t full = storm->per_minute * LC_MINUTE_NS;
@@ -39,5 +37,3 @@ static inline bool lc_storm_admits(lc_storm *storm, uint64_t now_ns)
     storm->credit -= LC_MINUTE_NS;
     return true;
 }
-
-#endif

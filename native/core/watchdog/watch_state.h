@@ -1,26 +1,16 @@
 /* What the watchdog knows: its settings, what it remembers of each lane, its memory. The parts that work on it
  * include this header, and not each other for its sake. */
-#ifndef LOOPCANARY_WATCH_STATE_H
-#define LOOPCANARY_WATCH_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/watchdog/checkpoint.h"
-#include "core/liveness/feed.h"
 #include "core/liveness/progress.h"
-#include "core/flight/flight.h"
-#include "core/watchdog/frame_source.h"
-#include "core/watchdog/futex.h"
 #include "core/watchdog/storm.h"
-#include "core/watchdog/thread_life.h"
 #include "core/host/host_view.h"
 #include "core/keeper/courier.h"
-#include "core/lane/lane.h"
 #include "core/lane/lane_reading.h"
-#include "core/flight/slot_move.h"
-#include "core/flight/slot_writer.h"
-#include "core/host/thread_view.h"
 #include "core/waits/wait_view.h"
 
 typedef struct {
@@ -39,14 +29,14 @@ typedef struct {
     uint64_t signals;      /* that are noted as they come, a bit each (core/signals) */
     /* how long one of them, and a fault, is held back; 0: as kill_signals.h has it */
     uint64_t signal_patience_ns, fault_patience_ns;
-    /* main without progress for so long: the program does not start, or does not end (outside_turn.h) */
+    /* main without progress for so long: the program does not start, or does not end (outside_turn.c) */
     uint64_t boot_ns, exit_ns; /* 0: such programs are not looked for */
 } lc_watchdog_settings;
 
 /* The last one: the program answers to interrupts by a handler of its own. */
 enum { LC_EXIT_BEGUN = 1u << 0, LC_EXIT_INTERRUPTED = 1u << 1, LC_EXIT_INTERRUPTIBLE = 1u << 2 };
 
-/* Of the main thread in no turn of a loop (outside_turn.h). All zeros: nothing was seen yet. */
+/* Of the main thread in no turn of a loop (outside_turn.c). All zeros: nothing was seen yet. */
 typedef struct {
     _Atomic uint32_t exit; /* LC_EXIT_*, as the program says */
     uint64_t kind;         /* LC_ENDED_BOOT, LC_ENDED_EXIT: the program is in it; 0: in neither */
@@ -92,7 +82,7 @@ typedef struct {
     lc_storm storm;
     lc_checkpoint checkpoint;
     lc_feed feed;
-    lc_bell life; /* of the thread: thread_life.h */
+    lc_bell life; /* of the thread: futex.h */
     uint32_t errands_seen;
     bool (*run_errand)(
         /* told, on the watchdog's thread, of an errand (lc_keeper) and at errand_ns; false: told again.
@@ -122,10 +112,8 @@ static inline lc_lane *lc_watched_lane(const lc_watchdog *w, uint64_t index)
     return index < LC_LANE_COUNT ? lc_flight_lane(w->flight, index) : &w->no_lanes[index - LC_LANE_COUNT];
 }
 
-/* Length of the clock's ticks, as lc_ticks_to_ns takes it. */
 static inline uint64_t lc_stall_rate(const lc_watchdog *w) { return LC_LOAD(w->flight->header->tick_ns_q32); }
 
-/* Where a keeper takes stalls: has it called. */
 static inline void lc_watchdog_call_keeper(const lc_watchdog *watchdog)
 {
     if (watchdog->courier != NULL && LC_LOAD(watchdog->flight->header->takes) != LC_TAKES_DRAIN) {
@@ -133,4 +121,85 @@ static inline void lc_watchdog_call_keeper(const lc_watchdog *watchdog)
     }
 }
 
-#endif
+/* ---- sampler.c --------------------------------------------------------------------------------------
+ * One sample: a thread's frames, the GIL and the kernel's view of the thread, into the slot. */
+
+/* Opens the files that samples of the lane's thread are read from, where there is room for them. */
+void lc_sampler_prepare(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch);
+
+/* Reads the lane's thread between two looks at its epoch; what was not of one and the same callback (or of
+ * one turn, between callbacks) is dropped and counted. */
+void lc_sampler_take(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns);
+
+/* The stacks of all threads, once, for a hang. */
+void lc_sampler_take_threads(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch);
+
+/* ---- stall_slot.c -----------------------------------------------------------------------------------
+ * The flight file's slots as the watchdog uses them: one is opened for a lane that is busy for too long,
+ * and completed or let go of when its turn is over. The watchdog's thread. */
+
+uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks);
+
+/* A free slot, with what is known of the lane; NULL: all are in use. It is not yet LC_SLOT_OPEN. */
+lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch);
+void lc_stall_slot_release(lc_lane_watch *watch);
+
+/* Sees that the slot's heap has room for `bytes` more: where it has not, the stall goes on in another
+ * slot, mostly with half of the samples and from now on twice the time between them. Else what a long
+ * stall does last would not be seen. */
+void lc_stall_slot_make_room(lc_watchdog *w, lc_lane_watch *watch, uint64_t bytes);
+
+void lc_stall_slot_forget_names(lc_slot *slot);
+void lc_stall_slot_put_before(lc_slot *slot, const lc_lane_watch *watch, uint64_t begin_ns);
+
+/* Completes the slots of the stalls that the lane says have ended. */
+void lc_stall_slot_take_ended(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch);
+
+/* ---- stall_watch.c ----------------------------------------------------------------------------------
+ * What the watchdog does with one lane at one look: the stall's life from its first sample to its end. */
+
+/* Looks at lane `index`; answers when it wants to look again, LC_NO_DEADLINE where the lane has been idle
+ * long enough for the watchdog to park. */
+uint64_t lc_stall_watch_look(lc_watchdog *watchdog, uint64_t index, uint64_t now_ns);
+
+/* The stacks of all threads into the lane's stall, if it has one (LC_WATCH_FAULT: into that of a fault in
+ * no turn); not where they were read half a second ago. */
+void lc_stall_watch_take_threads(lc_watchdog *watchdog, uint64_t index);
+
+/* This thread has caused a fault, and may be about to die: the turn that it is in is a stall from now on,
+ * with a sample. If it is in no turn, a slot of its own has what it did, for the last such thread only. */
+void lc_stall_watch_take_fault(lc_watchdog *watchdog, uint64_t tid, uint64_t at_ns);
+
+/* A thread that is in no turn, as if it were in one since `begin_ns`: a slot of its own, or what there is since
+ * the last look, at an index beyond the lanes. The judge may still find that there is nothing to be said. */
+void lc_stall_watch_outside(lc_watchdog *watchdog, uint64_t index, lc_ended_kind kind, uint64_t tid,
+                            uint64_t begin_ns, uint64_t now_ns);
+
+void lc_stall_watch_close_view(lc_watchdog *watchdog, uint64_t index);
+void lc_stall_watch_close_readings(lc_watchdog *watchdog, uint64_t index);
+
+/* ---- outside_turn.c ---------------------------------------------------------------------------------
+ * The main thread outside of turns: a program that does not start (an import that hangs, before its first loop),
+ * or does not end (asyncio.run, threading._shutdown and exit functions, once a loop ran on the main thread).
+ *
+ * Either is a slot with samples of the main thread and the stacks of all others, as of a stall. It is opened
+ * only where that is certain:
+ *   start   an import is on the stack, the thread has not run for `boot_ns` (so it has read nothing either), and
+ *           waits without a timeout for a connection's peer, for a lock on a file, for a dead disk; or for a lock,
+ *           as below
+ *   end     no thread of the process has run for `exit_ns`, and each waits, without a timeout, for a lock of
+ *           this process: none can wake another (core/waits/wait_target.h). After an interrupt: none has run
+ *           for more than a moment */
+
+/* After a look at all lanes. Answers when it wants to look again; LC_NO_DEADLINE: not by itself. `are_idle`: the
+ * watchdog is about to park. The main thread's stack is looked at then, and from there on a few times in
+ * `boot_ns` or `exit_ns` while the program starts or ends. */
+uint64_t lc_outside_look(lc_watchdog *watchdog, uint64_t now_ns, bool are_idle);
+
+/* ---- core/liveness/liveness.c ----------------------------------------------------------------
+ * What follows from a loop that makes no progress: the service manager is not fed, and the process may end
+ * itself. */
+
+/* After a look at all lanes, at `now_ns`. Answers when it wants to look again; LC_NO_DEADLINE: not before
+ * work begins or ends. */
+uint64_t lc_liveness_look(lc_watchdog *watchdog, uint64_t now_ns);

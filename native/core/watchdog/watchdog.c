@@ -1,20 +1,12 @@
 #include "core/watchdog/watchdog.h"
 
-#include <errno.h>
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "core/host/kept_file.h"
 #include "core/host/own_thread.h"
-#include "core/liveness/liveness.h"
 #include "core/signals/kill_signals.h"
-#include "core/watchdog/outside_turn.h"
-#include "core/watchdog/stall_watch.h"
 
 enum { LATE_NS = 10 * 1000 * 1000, RIGHTS_NS = 1000 * 1000 * 1000 };
 
@@ -141,11 +133,7 @@ static void park(lc_watchdog *w, uint32_t bell_seen, uint64_t deadline)
 
 static void count_own_time(lc_watchdog *w)
 {
-    struct timespec cpu;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0) {
-        LC_STORE(w->flight->counters[LC_COUNTER_watchdog_cpu_ns],
-                 (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
-    }
+    LC_STORE(w->flight->counters[LC_COUNTER_watchdog_cpu_ns], lc_clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 /* Runs the errands that have come; a parked watchdog is not woken for them. Returns when to look again. */
@@ -162,8 +150,6 @@ static uint64_t look_at_errands(lc_watchdog *w, uint64_t now_ns)
     }
     return due_ns != 0 && !is_due ? due_ns : LC_NO_DEADLINE;
 }
-
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* This thread gives up the rights that the main thread has given up: at most once in a second here, and
  * whenever the watchdog parks. */
@@ -183,10 +169,10 @@ static void watch(lc_watchdog *w)
         follow_rights(w, lc_now_ns());
         const uint64_t wanted = lc_watchdog_look(w, lc_now_ns());
         lc_kill_signals_look(w);
-        uint64_t unasked = earlier(lc_liveness_look(w, lc_now_ns()), look_at_errands(w, lc_now_ns()));
-        unasked = earlier(unasked, lc_kill_signals_due(lc_now_ns()));
-        unasked = earlier(unasked, lc_outside_look(w, lc_now_ns(), wanted == LC_NO_DEADLINE));
-        const uint64_t deadline = earlier(unasked, wanted);
+        uint64_t unasked = lc_least(lc_liveness_look(w, lc_now_ns()), look_at_errands(w, lc_now_ns()));
+        unasked = lc_least(unasked, lc_kill_signals_due(lc_now_ns()));
+        unasked = lc_least(unasked, lc_outside_look(w, lc_now_ns(), wanted == LC_NO_DEADLINE));
+        const uint64_t deadline = lc_least(unasked, wanted);
         if (wanted == LC_NO_DEADLINE) {
             count_own_time(w);
             lc_own_rights_follow();
@@ -218,7 +204,7 @@ int lc_watchdog_start(lc_watchdog *w)
         return 0;
     }
     atomic_store(&w->life, LC_LIFE_RUNS);
-    const int error = lc_own_thread_start(run, w);
+    const int error = lc_own_thread_start(run, w, false);
     if (error != 0) {
         atomic_store(&w->life, LC_LIFE_OVER);
     }

@@ -4,8 +4,7 @@
  * It ticks only while a lane is active. When all lanes have been idle for a second it parks: it sleeps
  * without a deadline, and the next begin wakes it (lane.h).
  */
-#ifndef LOOPCANARY_WATCHDOG_H
-#define LOOPCANARY_WATCHDOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ void lc_watchdog_close(lc_watchdog *watchdog);
 /* One look at all lanes at time `now`; answers when it wants to look again (LC_NO_DEADLINE: all lanes have
  * been idle long enough to park). The thread's loop is this and a sleep; tests drive it by hand. */
 uint64_t lc_watchdog_look(lc_watchdog *watchdog, uint64_t now_ns);
-
-#endif

@@ -111,7 +111,6 @@ uint64_t lc_thread_state(const lc_cpython_source *source, uint64_t tid)
 
 enum { TRIES = 4 };
 
-/* The Thread whose frame this is, 0 none. */
 static uint64_t thread_in(const lc_cpython_source *source, const lc_raw_frame *frame)
 {
     lc_frame_shape shape;

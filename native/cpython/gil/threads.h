@@ -1,6 +1,5 @@
 /* Interpreters and their threads, and who holds the GIL. */
-#ifndef LOOPCANARY_THREADS_H
-#define LOOPCANARY_THREADS_H
+#pragma once
 
 #include "cpython/source/cpython_source.h"
 
@@ -32,5 +31,3 @@ void lc_gil(lc_cpython_source *source, uint64_t thread_state, lc_gil_view *out);
 
 /* lc_frame_source.thread_name. The same. */
 lc_text lc_thread_name(lc_cpython_source *source, uint64_t thread_state, uint64_t tid);
-
-#endif

@@ -1,4 +1,4 @@
-#include "cpython/layouts/debug_offsets.h"
+#include "cpython/layouts/layout.h"
 
 #include <string.h>
 

@@ -28,7 +28,6 @@
 #endif
 #pragma GCC diagnostic pop
 
-#include "cpython/layouts/debug_offsets.h"
 #include "cpython/layouts/layout.h"
 
 #define PICK(v311, v312, v313, v314, v315) PICK_VERSION(v311, v312, v313, v314, v315)
@@ -178,7 +177,7 @@ enum {
 #undef DEBUG_ROW
 };
 #define DEBUG_CHECK(name, struct_name, field, v313, v314, v315)                                              \
-    _Static_assert(debug_##name == offsetof(_Py_DebugOffsets, struct_name.field), "debug_offsets.h:"         \
+    _Static_assert(debug_##name == offsetof(_Py_DebugOffsets, struct_name.field), "layout.h:"                \
                                                                                   " " #name);
 LC_DEBUG_OFFSETS_TABLE(DEBUG_CHECK)
 #undef DEBUG_CHECK

@@ -31,8 +31,6 @@ static uint64_t item_of(const lc_cpython_source *source, uint64_t items, uint64_
     return lc_word_at(source, items + 8u * i);
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------- */
-
 static bool ends_in(const lc_cpython_source *source, uint64_t str, const char *end)
 {
     char bytes[LC_STRING_MAX];
@@ -102,8 +100,6 @@ uint64_t lc_future_waited_for(lc_cpython_source *source, uint64_t thread_state)
     return 0;
 }
 
-/* ---- a coroutine that was given to a loop ------------------------------------------------------------ */
-
 /* Whether this is the function of that name, and one of its variables from outside is `object`. */
 static bool encloses(const lc_cpython_source *source, uint64_t function, const char *qualname,
                      uint64_t object)
@@ -145,10 +141,9 @@ static bool is_chained_to(lc_cpython_source *source, uint64_t future, uint64_t l
 
 static bool is_deque(const lc_cpython_source *source, uint64_t object)
 {
-    char name[24];
     const uint64_t type = lc_type_at(source, object);
-    const uint64_t at = type == 0 ? 0 : lc_word_at(source, type + source->layout.type_name);
-    return lc_read_c_string(source, at, name, sizeof name) != 0 && strcmp(name, "collections.deque") == 0;
+    return type != 0 &&
+           lc_c_string_is(source, lc_word_at(source, type + source->layout.type_name), "collections.deque");
 }
 
 /* From 3.14 on call_soon_threadsafe makes a _ThreadSafeHandle, whose base it is. */

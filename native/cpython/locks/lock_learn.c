@@ -18,7 +18,6 @@
 
 static uint64_t address_of(const void *object) { return (uint64_t)(uintptr_t)object; }
 
-/* `__exit__` as its type has it. */
 static bool learn_exit(PyObject *lock, uint64_t *descriptor, uint64_t *definition, uint64_t *descriptor_type)
 {
     PyObject *exit = PyObject_GetAttrString((PyObject *)Py_TYPE(lock), "__exit__"); /* as it is: no binding */
@@ -56,7 +55,6 @@ static void release(PyObject *lock)
     Py_XDECREF(done);
 }
 
-/* The word that says that the lock is taken, while it is. */
 static bool is_taken(const lc_cpython_source *source, PyObject *lock)
 {
     const lc_layout *l = &source->layout;

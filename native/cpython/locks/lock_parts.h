@@ -1,6 +1,5 @@
 /* What the files of this folder ask each other. No GIL, lock or allocation in any of it. */
-#ifndef LOOPCANARY_LOCK_PARTS_H
-#define LOOPCANARY_LOCK_PARTS_H
+#pragma once
 
 #include "cpython/walker/frame_values.h"
 
@@ -22,7 +21,6 @@ bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64
 bool lc_sleeps_in_lock(const lc_cpython_source *source, uint64_t lock, uint64_t futex);
 
 /* ---- semlock.c: locks between processes --------------------------------------------------------------
- *
  * `_multiprocessing.SemLock` is behind all locks, conditions and queues of multiprocessing. */
 
 /* The SemLock behind a slot of a frame, or to which the method in it is bound, in whose semaphore this
@@ -69,5 +67,3 @@ uint64_t lc_future_waited_for(lc_cpython_source *source, uint64_t thread_state);
 /* Whether the Future's result comes from this thread: it runs the pool's work item of this very Future, or
  * the asyncio loop that its coroutine was given to by run_coroutine_threadsafe. In this process only. */
 bool lc_future_comes_from(lc_cpython_source *source, uint64_t future, uint64_t thread_state);
-
-#endif

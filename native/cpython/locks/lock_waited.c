@@ -118,8 +118,6 @@ static bool by_shared_address(lc_cpython_source *source, const uint64_t *slots, 
     return found->kind != LC_LOCK_NONE;
 }
 
-/* ---- put together ------------------------------------------------------------------------------- */
-
 /* `_ModuleLock.acquire` sleeps on a lock of its own; whose it is, the import says that called it. */
 static uint64_t module_of(const lc_cpython_source *source, const lc_chain *chain, uint32_t innermost)
 {

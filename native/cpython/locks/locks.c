@@ -19,7 +19,6 @@ static bool is_lock(const lc_cpython_source *source, uint64_t object)
            (type == source->locks.types[LC_TYPE_LOCK] || type == source->locks.types[LC_TYPE_RLOCK]);
 }
 
-/* The lock of a threading.Condition. 0 not known. */
 static uint64_t lock_of_condition(lc_cpython_source *source, uint64_t condition)
 {
     const uint64_t lock = lc_attribute(source, condition, "_lock");

@@ -1,6 +1,5 @@
 /* Locks that threads wait for, and the threads that hold them. */
-#ifndef LOOPCANARY_LOCKS_H
-#define LOOPCANARY_LOCKS_H
+#pragma once
 
 #include "cpython/source/cpython_source.h"
 
@@ -29,5 +28,3 @@ bool lc_waits_for_lock(lc_cpython_source *source, uint64_t thread_state, uint64_
 /* Learns how locks look in this interpreter, from locks made for the purpose; without that, `lock` answers
  * that it does not know. Thread: any; GIL held. No exception is left set. */
 void lc_locks_learn(lc_cpython_source *source);
-
-#endif

@@ -33,16 +33,6 @@ _Static_assert(offsetof(PyMemberDef, name) == MEMBER_NAME && offsetof(PyMemberDe
                "structmember.h, descrobject.h");
 
 static const char TYPE_NAME[] = "_multiprocessing.SemLock";
-#define TEXT_MAX 32u
-_Static_assert(sizeof TYPE_NAME <= TEXT_MAX, "room");
-
-static bool is_text(const lc_cpython_source *source, uint64_t address, const char *text)
-{
-    char read[TEXT_MAX];
-    const size_t length = strlen(text);
-    return address != 0 && lc_read_c_string(source, address, read, sizeof read) == length &&
-           memcmp(read, text, length) == 0;
-}
 
 static bool has_member(const lc_cpython_source *source, uint64_t type, const char *name, uint64_t offset)
 {
@@ -50,7 +40,7 @@ static bool has_member(const lc_cpython_source *source, uint64_t type, const cha
     const uint64_t first = lc_word_at(source, type + TYPE_MEMBERS);
     for (uint32_t i = 0; first != 0 && i < members; i++) {
         const uint64_t member = first + (uint64_t)i * MEMBER_BYTES;
-        if (is_text(source, lc_word_at(source, member + MEMBER_NAME), name)) {
+        if (lc_c_string_is(source, lc_word_at(source, member + MEMBER_NAME), name)) {
             return lc_word_at(source, member + MEMBER_OFFSET) == offset;
         }
     }
@@ -59,7 +49,7 @@ static bool has_member(const lc_cpython_source *source, uint64_t type, const cha
 
 static bool looks_like_semlock(const lc_cpython_source *source, uint64_t type)
 {
-    return is_text(source, lc_word_at(source, type + source->layout.type_name), TYPE_NAME) &&
+    return lc_c_string_is(source, lc_word_at(source, type + source->layout.type_name), TYPE_NAME) &&
            lc_word_at(source, type + source->layout.type_basic_size) == SEMLOCK_BYTES &&
            has_member(source, type, "handle", SEMLOCK_HANDLE) &&
            has_member(source, type, "maxvalue", SEMLOCK_MAXVALUE) &&

@@ -51,10 +51,7 @@ static bool is_manager(lc_cpython_source *source, uint64_t object)
     if (type == 0 || source->locks.manager_type != 0) {
         return type != 0 && type == source->locks.manager_type;
     }
-    char name[sizeof MANAGER];
-    const uint64_t at = lc_word_at(source, type + source->layout.type_name);
-    const bool is_one = lc_read_c_string(source, at, name, sizeof name) == sizeof MANAGER - 1 &&
-                        memcmp(name, MANAGER, sizeof MANAGER - 1) == 0;
+    const bool is_one = lc_c_string_is(source, lc_word_at(source, type + source->layout.type_name), MANAGER);
     source->locks.manager_type = is_one ? type : 0;
     return is_one;
 }

@@ -224,8 +224,6 @@ bool lc_cpython_source_learn_asyncio(lc_cpython_source *source)
     return true;
 }
 
-/* ---- trio ------------------------------------------------------------------------------------------ */
-
 bool lc_cpython_source_learn_trio(lc_cpython_source *source, void *task_type)
 {
     lc_trio_facts *facts = &source->trio;

@@ -1,6 +1,5 @@
 /* Where a type written in C, or one with __slots__, keeps an attribute: its member descriptor says so. */
-#ifndef LOOPCANARY_MEMBER_OFFSET_H
-#define LOOPCANARY_MEMBER_OFFSET_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ static inline uint32_t lc_member_offset(PyObject *type, const char *name)
     PyErr_Clear();
     return offset;
 }
-
-#endif

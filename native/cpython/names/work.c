@@ -15,7 +15,6 @@
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 #include "cpython/names/work_words.h"
-#include "cpython/source/cpython_source.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -138,7 +137,6 @@ static lc_text task_name(const naming *n, uint64_t name)
     return (lc_text){out, (uint32_t)bytes};
 }
 
-/* A coroutine's run, of a task of this name. */
 static void name_run(const naming *n, uint64_t coroutine, uint64_t name, lc_work_names *out)
 {
     const lc_cpython_source *source = n->source;
@@ -199,7 +197,6 @@ static void name_callable(const naming *n, uint64_t callable, lc_work_names *out
     }
 }
 
-/* The function's name, and what ran it. */
 static void name_noted_work(const naming *n, uint64_t work, lc_work_names *out)
 {
     lc_work_note note;

@@ -1,6 +1,5 @@
 /* Names of the work that a loop runs. */
-#ifndef LOOPCANARY_WORK_H
-#define LOOPCANARY_WORK_H
+#pragma once
 
 #include "cpython/source/cpython_source.h"
 
@@ -41,5 +40,3 @@ void lc_kind_text(lc_cpython_source *source, lc_work_kind kind, char *into);
 /* The task (a _asyncio.Task) whose step or wake-up a callable is; NULL: it is something else. GIL held, as
  * above. */
 const void *lc_task_of(const lc_cpython_source *source, const void *callable);
-
-#endif

@@ -91,7 +91,6 @@ static lc_text put_parts(lc_text class_name, uint32_t type, char *into)
     return (lc_text){into, (uint32_t)bytes};
 }
 
-/* By the C++ type's name. */
 static lc_text put(const lc_cpython_source *source, uint64_t name_address, uint32_t type, char *into)
 {
     char name[TYPE_NAME_MAX];

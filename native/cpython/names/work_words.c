@@ -4,8 +4,6 @@
 
 #include "cpython/objects/attributes.h"
 
-/* ---- what the loop has called ---------------------------------------------------------------------- */
-
 #define CURRENT_TASKS_MAX 64u /* one for each loop that runs a task */
 
 typedef struct {
@@ -54,8 +52,6 @@ uint64_t lc_called_task(const lc_cpython_source *source, uint64_t work, uint64_t
     const uint64_t loop_at = thread_state + source->asyncio.running_loop;
     return lc_word_at(source, loop_at) == loop ? lc_word_at(source, loop_at + sizeof(uint64_t)) : 0;
 }
-
-/* ---- names of two parts ---------------------------------------------------------------------------- */
 
 static const char *const ways[LC_WAYS] = {
     [LC_WAY_HANDLER] = "", [LC_WAY_IDLE] = "idle", [LC_WAY_TIMEOUT] = "timeout"};

@@ -1,7 +1,6 @@
 /* Work words of a lane that are no object's address: an object's ends in three zero bits, and these bits say
  * what else the word is. */
-#ifndef LOOPCANARY_WORK_WORDS_H
-#define LOOPCANARY_WORK_WORDS_H
+#pragma once
 
 #include "cpython/source/cpython_source.h"
 
@@ -14,7 +13,6 @@
 #define LC_WORK_ADDRESS_MASK UINT64_C(0x0000FFFFFFFFFFF8)
 
 /* ---- what the loop has called ------------------------------------------------------------------------
- *
  * The loop does not name it. Its name is that of the task that the loop says it runs, or of the outermost
  * frame inside of those that were there when the loop began to run. */
 
@@ -34,7 +32,6 @@ lc_text lc_called_function(uint64_t work, const lc_stack *stack);
 uint64_t lc_called_task(const lc_cpython_source *source, uint64_t work, uint64_t thread_state);
 
 /* ---- names of two parts -------------------------------------------------------------------------------
- *
  * GLib's sources and handlers of signals: the note lies where the work is called. */
 
 /* By what it came to run; each has its word in front of the name. */
@@ -54,7 +51,6 @@ static inline uint64_t lc_note_word(const lc_work_note *note)
 
 static inline bool lc_is_noted_work(uint64_t work) { return (work & LC_WORK_TAG_MASK) == LC_WORK_NOTE; }
 
-/* False: it cannot be read. */
 bool lc_note_read(const lc_cpython_source *source, uint64_t work, lc_work_note *out);
 
 /* "timeout: App.poll", "clicked: App.on_click", into LC_STRING_MAX bytes, cut at the end. Empty without a
@@ -92,5 +88,3 @@ const char *lc_qt_event_name(uint32_t type);
 /* The class that a C++ type's name (Itanium's mangling) tells, without what bindings put around it: where
  * it begins in `name`, and its length; 0: none. Pure. */
 uint32_t lc_qt_class_name(const char *name, uint32_t bytes, const char **begin);
-
-#endif

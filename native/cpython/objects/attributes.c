@@ -24,7 +24,6 @@ static uint64_t shared_keys(const lc_cpython_source *source, uint64_t type)
     return has ? lc_word_at(source, type + l->type_shared_keys) : 0;
 }
 
-/* The values of an instance, and how many there is room for. */
 static uint64_t values_of(const lc_cpython_source *source, uint64_t instance, uint64_t type, uint32_t *room)
 {
     const lc_layout *l = &source->layout;

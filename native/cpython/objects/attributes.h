@@ -1,6 +1,5 @@
 /* Entries of dicts, and attributes of instances of Python classes. */
-#ifndef LOOPCANARY_ATTRIBUTES_H
-#define LOOPCANARY_ATTRIBUTES_H
+#pragma once
 
 #include "cpython/objects/objects.h"
 
@@ -39,5 +38,3 @@ static inline uint64_t lc_dict_entries(const lc_cpython_source *source, uint64_t
  * the first thirty of an instance (a class with __slots__, a dict that was replaced). Any thread that may
  * use the source; no GIL. */
 uint64_t lc_attribute(lc_cpython_source *source, uint64_t instance, const char *name);
-
-#endif

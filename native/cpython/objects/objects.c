@@ -8,20 +8,16 @@ static bool aligned(uint64_t address) { return address != 0 && address % 8 == 0;
 
 uint32_t lc_read_c_string(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room)
 {
-    uint32_t used = 0;
-    while (used < room && address != 0) {
-        const uint32_t to_page_end = 4096u - (uint32_t)((address + used) % 4096u);
-        const uint32_t part = to_page_end < room - used ? to_page_end : room - used;
-        if (!lc_read(source->reader, address + used, into + used, part)) {
-            return 0;
-        }
-        const char *end = memchr(into + used, '\0', part);
-        if (end != NULL) {
-            return (uint32_t)(end - into);
-        }
-        used += part;
-    }
-    return 0;
+    const uint32_t bytes = lc_read_text(source->reader, address, into, room);
+    return bytes < room ? bytes : 0;
+}
+
+bool lc_c_string_is(const lc_cpython_source *source, uint64_t address, const char *text)
+{
+    char read[32];
+    const size_t length = strlen(text);
+    return address != 0 && lc_read_c_string(source, address, read, sizeof read) == length &&
+           memcmp(read, text, length) == 0;
 }
 
 static uint64_t hash_bytes(const uint8_t *bytes, uint32_t count)

@@ -1,6 +1,5 @@
 /* Objects that are read as values: str, bytes, small int. Each is proven by its type before use. */
-#ifndef LOOPCANARY_OBJECTS_H
-#define LOOPCANARY_OBJECTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +43,9 @@ static inline uint64_t lc_type_at(const lc_cpython_source *source, uint64_t obje
  * in `room` bytes. */
 uint32_t lc_read_c_string(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room);
 
+/* Whether the C string at the address is this text, of at most 31 bytes. */
+bool lc_c_string_is(const lc_cpython_source *source, uint64_t address, const char *text);
+
 /* Reads the str at `address` as UTF-8. False if there is none. `scratch` has LC_STR_BYTES_MAX bytes. */
 bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scratch, lc_str_value *value);
 
@@ -64,5 +66,3 @@ static inline uint64_t lc_mix(uint64_t hash, uint64_t value)
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
     return hash ^ hash >> 29;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * GIL held in all functions.
  */
-#ifndef LOOPCANARY_RAISED_H
-#define LOOPCANARY_RAISED_H
+#pragma once
 
 #include <Python.h>
 #include <frameobject.h>
@@ -102,5 +101,3 @@ static inline void lc_traceback_add(PyCodeObject *code, PyObject *globals, int l
     }
     lc_raised_put_back(raised);
 }
-
-#endif

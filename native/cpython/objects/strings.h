@@ -1,6 +1,5 @@
 /* PEP 393 strings to UTF-8: pure functions of bytes. */
-#ifndef LOOPCANARY_STRINGS_H
-#define LOOPCANARY_STRINGS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
  * U+FFFD: lone surrogates (undecodable file names, PEP 383) and numbers past U+10FFFF (broken
  * memory). Any other kind gives 0. `data` need not be aligned. */
 size_t lc_utf8_from_pep393(const uint8_t *data, uint32_t kind, size_t count, char *out, size_t room);
-
-#endif

@@ -3,10 +3,7 @@
 
 #include "cpython/source/cpython_source.h"
 
-#include "cpython/layouts/debug_offsets.h"
-#include "cpython/layouts/layout.h"
 #include "cpython/locks/locks.h"
-#include "cpython/source/self_test.h"
 
 /* Exported by every CPython (PyAPI_DATA in Include/internal/pycore_runtime.h); only its address is taken. */
 extern struct pyruntimestate _PyRuntime;

@@ -5,8 +5,7 @@
  *   layout.h                    where each CPython version keeps what it reads
  *   docs/internals/walker.md  why what it reads can be trusted
  */
-#ifndef LOOPCANARY_CPYTHON_SOURCE_H
-#define LOOPCANARY_CPYTHON_SOURCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -139,4 +138,8 @@ static inline bool lc_is_trio_task(const lc_cpython_source *source, uint64_t typ
 bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,
                             const lc_layout *layout, const lc_interpreter_addresses *at);
 
-#endif
+/* ---- self_test.c: whether what the source reads is what the interpreter says ------------------------- */
+
+/* Walks the calling thread and reads objects of known value. GIL held; runs a few lines of Python. False, with a reason of static
+ * lifetime, if anything differs from the public API's answer. */
+bool lc_self_test(lc_cpython_source *source, const char **why_not);

@@ -1,6 +1,5 @@
 #include "cpython/source/outside.h"
 
-#include "cpython/layouts/debug_offsets.h"
 #include "cpython/walker/snapshot.h"
 #include "cpython/gil/threads.h"
 

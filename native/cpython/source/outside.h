@@ -7,8 +7,7 @@
  * of their types, when they are seen. There is no self-test by the public API; that the threads found are
  * threads of the process is the caller's to check.
  */
-#ifndef LOOPCANARY_OUTSIDE_H
-#define LOOPCANARY_OUTSIDE_H
+#pragma once
 
 #include "cpython/source/cpython_source.h"
 
@@ -33,5 +32,3 @@ uint32_t lc_outside_interpreters(const lc_cpython_source *source, uint64_t *out,
  * be called again. */
 void lc_outside_learn_locks(lc_cpython_source *source, const lc_outside_addresses *addresses,
                             const lc_thread_ref *threads, uint32_t count);
-
-#endif

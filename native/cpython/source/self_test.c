@@ -8,7 +8,7 @@
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
 #include "cpython/objects/raised.h"
-#include "cpython/source/self_test.h"
+#include "cpython/source/cpython_source.h"
 #include "cpython/walker/frame_values.h"
 #include "cpython/walker/walker.h"
 
@@ -190,8 +190,6 @@ static PyObject *look(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 static PyMethodDef look_definition = {"look", look, METH_NOARGS, NULL};
 
-/* ---- objects ------------------------------------------------------------------------------------ */
-
 /* Of a generator that has not begun. */
 static bool generator_agrees(const lc_cpython_source *source, PyObject *generator)
 {
@@ -228,8 +226,6 @@ static bool attributes_agree(lc_cpython_source *source, PyObject *instance, PyOb
            lc_attribute(source, address, "another") == 0;
 }
 
-/* ---- put together ------------------------------------------------------------------------------- */
-
 static uint32_t stack_size_of(PyObject *function)
 {
     PyObject *size = PyObject_GetAttrString(PyFunction_GET_CODE(function), "co_stacksize");
@@ -238,7 +234,6 @@ static uint32_t stack_size_of(PyObject *function)
     return (uint32_t)number;
 }
 
-/* `names`: of PROBE, after it ran. */
 static bool agree(lc_cpython_source *source, PyObject *names)
 {
     PyObject *generator = PyDict_GetItemString(names, "generator");
@@ -276,8 +271,6 @@ static bool values_agree(lc_cpython_source *source)
     lc_raised_pass_on();
     return agrees;
 }
-
-/* ---- the whole ------------------------------------------------------------------------------------ */
 
 bool lc_self_test(lc_cpython_source *source, const char **why_not)
 {

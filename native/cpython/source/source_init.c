@@ -4,7 +4,7 @@
 
 #include "cpython/source/cpython_source.h"
 #include "cpython/locks/locks.h"
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 #include "cpython/gil/threads.h"
 #include "cpython/walker/walker.h"
 #include "cpython/names/work.h"

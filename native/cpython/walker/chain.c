@@ -1,9 +1,5 @@
 #include "cpython/walker/chain.h"
 
-#include <string.h>
-
-#include "cpython/layouts/layout.h"
-
 #define PAGE_BYTES 4096u
 #define CALLED_MAX 8u         /* frames that begin between a look and a copy */
 #define FRAMES_BEFORE_KEPT 3u /* of the chain, in its plan */
@@ -72,7 +68,6 @@ static bool innermost_ended(const lc_chain *chain)
     return chain->quick > 0 && chain->frames[0].told && !chain->frames[0].alive && !chain->frames[0].shim;
 }
 
-/* Whether the thread has another one by now. */
 static bool top_moved(const lc_snapshot *snapshot, const top_words *top)
 {
     for (uint32_t i = 0; i < top->count; i++) {

@@ -1,4 +1,4 @@
-#include "cpython/walker/chain_proof.h"
+#include "cpython/walker/chain.h"
 
 static bool same_activation(const lc_raw_frame *a, const lc_raw_frame *b)
 {

@@ -7,8 +7,7 @@
  * strings and its line table are compared too.
  *
  * Where the deaths of code objects are counted, a proof holds until there is another one at the address. */
-#ifndef LOOPCANARY_CODE_CACHE_H
-#define LOOPCANARY_CODE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ void lc_code_cache_forget(lc_code_cache *cache, lc_known_code *entry);
 lc_position lc_code_cache_position(lc_code_cache *cache, const lc_cpython_source *source,
                                    const lc_known_code *entry, uint32_t unit, bool *fresh);
 void lc_code_cache_forget_position(lc_code_cache *cache, uint64_t serial, uint32_t unit);
-
-#endif

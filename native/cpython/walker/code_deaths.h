@@ -6,8 +6,7 @@
  *
  * An address shares its number with others: that one of these dies costs a reading, nothing else.
  */
-#ifndef LOOPCANARY_CODE_DEATHS_H
-#define LOOPCANARY_CODE_DEATHS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -66,5 +65,3 @@ lc_code_deaths *lc_code_deaths_watch(void);
 /* GIL held. Gives the slot back, unless it is no longer ours: another function in it may call ours, which
  * then stays, and goes on counting. */
 void lc_code_deaths_leave(void);
-
-#endif

@@ -1,7 +1,5 @@
 #include "cpython/walker/frame_values.h"
 
-#include <string.h>
-
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 
@@ -95,8 +93,6 @@ uint32_t lc_exception_depth(const uint8_t *table, uint32_t bytes, uint32_t unit)
     }
     return 0;
 }
-
-/* ---- value stacks ---------------------------------------------------------------------------------- */
 
 uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame *frame,
                              const lc_frame_shape *shape)

@@ -1,6 +1,5 @@
 /* Values of a frame: locals and value stack, and which part of it is in use. */
-#ifndef LOOPCANARY_FRAME_VALUES_H
-#define LOOPCANARY_FRAME_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,10 +49,7 @@ uint32_t lc_frame_stack_used(const lc_cpython_source *source, const lc_raw_frame
  * none or it moved. Valid until the next walk or chain. */
 const lc_chain *lc_chain_of_thread(lc_cpython_source *source, uint64_t thread_state, uint32_t limit);
 
-/* Whether the str object at `address` is this text. */
 bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *text);
 
 /* Whether this frame runs the function of importlib's bootstrap with this qualified name. */
 bool lc_is_bootstrap(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname);
-
-#endif

@@ -1,8 +1,7 @@
 /* Positions of instructions: the location table of PEP 626 and 657 (co_linetable), 3.11 and later.
  * Format: CPython, Objects/locations.md (3.11-3.13), InternalDocs/code_objects.md (3.14+).
  * Pure functions of bytes; no byte is trusted. */
-#ifndef LOOPCANARY_LINETABLE_H
-#define LOOPCANARY_LINETABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ typedef struct {
  * the table ends before it or is malformed. Takes time linear in `bytes`. */
 bool lc_linetable_find(const uint8_t *table, size_t bytes, uint32_t first_line, uint64_t unit,
                        lc_position *out);
-
-#endif

@@ -1,4 +1,4 @@
-#include "cpython/walker/reading_codes.h"
+#include "cpython/walker/walker.h"
 
 static lc_walk_code *code_of(lc_walker *walker, lc_reading *reading, uint64_t address, bool *is_new)
 {

@@ -11,8 +11,7 @@
  * innermost frame, and the quick ones, each of them twice in a row and once at the end.
  *
  * Working memory of one thread; no allocation. */
-#ifndef LOOPCANARY_SNAPSHOT_H
-#define LOOPCANARY_SNAPSHOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ static inline uint32_t lc_u32_at(const uint8_t *bytes, uint32_t offset)
     memcpy(&value, bytes + offset, sizeof value);
     return value;
 }
-
-#endif

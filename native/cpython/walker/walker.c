@@ -11,12 +11,8 @@
  */
 #include "cpython/walker/walker.h"
 
-#include <stddef.h>
-
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 #include "cpython/gil/threads.h"
-#include "cpython/walker/chain_proof.h"
-#include "cpython/walker/reading_codes.h"
 
 #define TRIES 24u
 #define WHOLE_TRIES 8u /* attempts; then the outer frames alone will do */

@@ -1,5 +1,13 @@
+/* Trees of calls, for readers: core/methods/call_tree.h as a function.
+ *
+ * call_tree(read, first, end, before, opened, depth, window, most, at_work): `read(number, count)` gives
+ * bytes of words, `before` is an lc_words_before, `opened` bytes of lc_open_call, `window` (begin_us,
+ * end_us), `at_work` an lc_calls_at_work (work, around). Answers (rows, first_us, left_out_rows,
+ * left_out_us, works, at_work); a row is (index of the row that it is in, or -1; id; calls; total_us;
+ * self_us; is_open), one of the works (number; times; total_us). What `read` raises, and MemoryError. GIL
+ * held. */
 #define PY_SSIZE_T_CLEAN
-#include "module/keeper/call_tree.h"
+#include "module/bindings.h"
 
 #include <string.h>
 
@@ -30,18 +38,14 @@ static bool fetch(void *context, uint64_t from, uint64_t *into, size_t count)
 
 static PyObject *rows_of(const lc_call_tree *tree)
 {
-    PyObject *rows = PyList_New((Py_ssize_t)tree->count);
+    PyObject *rows = PyList_New(0);
     for (uint32_t i = 0; rows != NULL && i < tree->count; i++) {
         const lc_call_node *node = &tree->nodes[i];
-        PyObject *row = Py_BuildValue(
-            "lIKKKN", node->parent == LC_NO_NODE ? -1L : (long)node->parent, node->id,
-            (unsigned long long)node->calls, (unsigned long long)node->total_us,
-            (unsigned long long)(node->total_us - node->inner_us), PyBool_FromLong(node->is_open));
-        if (row == NULL) {
-            Py_CLEAR(rows);
-        } else {
-            PyList_SET_ITEM(rows, (Py_ssize_t)i, row);
-        }
+        lc_append(&rows,
+                  Py_BuildValue("lIKKKN", node->parent == LC_NO_NODE ? -1L : (long)node->parent, node->id,
+                                (unsigned long long)node->calls, (unsigned long long)node->total_us,
+                                (unsigned long long)(node->total_us - node->inner_us),
+                                PyBool_FromLong(node->is_open)));
     }
     return rows;
 }
@@ -51,15 +55,9 @@ static PyObject *works_of(const lc_call_tree *tree)
     PyObject *works = PyList_New(0);
     for (uint32_t i = 0; works != NULL && i < LC_CALLS_WORKS; i++) {
         const lc_call_work *work = &tree->works[i];
-        if (work->times == 0 && work->total_us == 0) {
-            continue;
-        }
-        PyObject *row = Py_BuildValue("IKK", i + LC_CALLS_WORK, (unsigned long long)work->times,
-                                      (unsigned long long)work->total_us);
-        const int failed = row == NULL ? -1 : PyList_Append(works, row);
-        Py_XDECREF(row);
-        if (failed != 0) {
-            Py_CLEAR(works);
+        if (work->times != 0 || work->total_us != 0) {
+            lc_append(&works, Py_BuildValue("IKK", i + LC_CALLS_WORK, (unsigned long long)work->times,
+                                            (unsigned long long)work->total_us));
         }
     }
     return works;

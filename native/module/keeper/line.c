@@ -1,11 +1,14 @@
+/* The watched program's line to its keeper: core/keeper/courier.h.
+ *
+ * Adds the functions; what each does is said in its docstring. All take the GIL as held; those that wait
+ * let go of it. -1 with an exception. */
 #define PY_SSIZE_T_CLEAN
-#include "module/keeper/line.h"
+#include "module/bindings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "module/agent.h"
-#include "module/keeper/errands.h"
 #include "module/quiet_thread.h"
 
 #define RING_PATIENCE_S 0.1
@@ -71,8 +74,6 @@ static PyObject *set_keeper(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- the program judges its stalls ---- */
-
 static PyObject *take_hook(void)
 {
     PyObject *hook = lc_the_agent.on_take_over;
@@ -105,11 +106,7 @@ static PyObject *start_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
     error = words == NULL ? ENOENT : lc_keeper_words_start(words);
     Py_END_ALLOW_THREADS
     starting--;
-    if (error != 0 && error != EINPROGRESS) {
-        errno = error;
-        return PyErr_SetFromErrno(PyExc_OSError);
-    }
-    Py_RETURN_NONE;
+    return error != 0 && error != EINPROGRESS ? lc_os_error(error) : Py_NewRef(Py_None);
 }
 
 static PyObject *set_taker(PyObject *Py_UNUSED(module), PyObject *taker)
@@ -215,6 +212,32 @@ static PyObject *no_keeper(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unus
     return PyLong_FromLong(atomic_load(&lc_the_agent.courier.refusal));
 }
 
+/* Errands: what a command of the same user has done in a running program. It puts a file beside the flight file
+ * and counts in the keeper's page (lc_keeper); the watchdog sees that when a watched thread works next, and has
+ * Python read the file on a thread of ours. Page and file are hostile: at worst our Python code runs, often. */
+static PyObject *errand_hook; /* called without arguments; NULL: errands are not run. Under the GIL */
+
+static PyObject *give_errand_hook(void) { return Py_XNewRef(errand_hook); }
+
+bool lc_errand_run(void) { return lc_quiet_thread_call(give_errand_hook); }
+
+static PyObject *on_errand(PyObject *Py_UNUSED(module), PyObject *called)
+{
+    Py_XSETREF(errand_hook, called == Py_None ? NULL : Py_NewRef(called));
+    Py_RETURN_NONE;
+}
+
+static PyObject *errand_at(PyObject *Py_UNUSED(module), PyObject *ns)
+{
+    const unsigned long long at_ns = PyLong_AsUnsignedLongLong(ns);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    atomic_store(&lc_the_agent.watchdog.errand_ns, at_ns);
+    lc_bell_ring(&lc_the_agent.watchdog.bell); /* one that is parked sleeps without a deadline */
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"set_keeper", set_keeper, METH_VARARGS,
      "set_keeper(words, environment, mark, bell, name): what starts a keeper, and how the link is called by "
@@ -225,8 +248,7 @@ static PyMethodDef methods[] = {
      "done."},
     {"on_take_over", on_take_over, METH_O,
      "on_take_over(hook | None): called once, without arguments and on a thread of ours, when there will be "
-     "no "
-     "keeper: the program is to judge its stalls."},
+     "no keeper: the program is to judge its stalls."},
     {"no_keeper", no_keeper, METH_NOARGS,
      "no_keeper() -> int: why there will be no keeper, an errno (EINPROGRESS, EAGAIN: none is heard); 0: "
      "there may be one."},
@@ -249,10 +271,12 @@ static PyMethodDef methods[] = {
     {"end_with_keeper", end_with_keeper, METH_O,
      "end_with_keeper(timeout_s) -> bool: the process ends; whether the keeper has stored it, and all texts "
      "are written."},
+    {"on_errand", on_errand, METH_O,
+     "on_errand(hook | None): called without arguments, on a thread of ours, when a command has an errand "
+     "here."},
+    {"errand_at", errand_at, METH_O,
+     "errand_at(monotonic_ns): the hook is called then, too, if the engine still runs; 0: at no time."},
     {NULL, NULL, 0, NULL},
 };
 
-int lc_keeper_line_add(PyObject *module)
-{
-    return PyModule_AddFunctions(module, methods) == 0 ? lc_errands_add(module) : -1;
-}
+int lc_keeper_line_add(PyObject *module) { return PyModule_AddFunctions(module, methods); }

@@ -1,5 +1,11 @@
+/* KeeperPage: the keeper's page of another process's flight file, for the keeper
+ * (core/keeper/keeper_page.h). The methods keep the GIL: what they write is memory, or the page cache of a
+ * disk.
+ *
+ * open_keeper(path) -> KeeperPage. OSError where the file cannot be opened; ValueError where it is no
+ * flight file of this user and version. */
 #define PY_SSIZE_T_CLEAN
-#include "module/keeper/page.h"
+#include "module/bindings.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -12,15 +18,7 @@ typedef struct {
     lc_keeper_page page;
 } keeper_page;
 
-/* None, or NULL with an exception. */
-static PyObject *answered(int error)
-{
-    if (error != 0) {
-        errno = error;
-        return PyErr_SetFromErrno(PyExc_OSError);
-    }
-    Py_RETURN_NONE;
-}
+static PyObject *answered(int error) { return error != 0 ? lc_os_error(error) : Py_NewRef(Py_None); }
 
 /* NULL with an exception: it is closed. */
 static const lc_keeper_page *page_of(PyObject *self)
@@ -108,7 +106,7 @@ static PyMethodDef methods[] = {
     {"say", say, METH_O,
      "say(text) -> bool: for the program's stderr. False: the one before is not written, or it is too long."},
     {"set_closed", set_closed, METH_NOARGS, "The end of the process is stored, and all texts were put."},
-    {"errand", errand, METH_NOARGS, "A command has put an errand beside the file: module/keeper/errands.h."},
+    {"errand", errand, METH_NOARGS, "A command has put an errand beside the file: module/keeper/line.c."},
     {"close", close_page, METH_NOARGS, "Gives the file back; idempotent."},
     {NULL, NULL, 0, NULL},
 };

@@ -1,4 +1,20 @@
-#include "probes/answers/hook.h"
+/* Answers of servers, seen in the calls by which the object that holds their sockets (Python's _socket,
+ * uvloop) asks the system to receive and send (native/core/answers/answers.h). No server, protocol or stream
+ * of Python's is touched: it is one place for all of them. What a call does is what it did; one that carries
+ * no request costs a load and a compare more.
+ *
+ * All under the GIL.
+ *
+ * hook_answers(where) -> (symbol, ...): as hook_waits (wait_hook.h). unhook_answers(where) undoes one.
+ * Each engine starts with no figures.
+ * answers_gate(original, timed): takes the place of a server's method (self, application) which handles a
+ * request. It is timed(self, application, fd) if the request that came last on this thread is timed, on
+ * connection fd; for one of sixteen with -1, once answers_behind_tls() was called; else the original.
+ * answer_handled(fd), answer_named(fd, name): lc_answers_handled, lc_answers_name. answers() -> ((thread,
+ * events, lag_ns, waited_ns, worst_ns, worst, {bucket: count}), ...): one row a thread that runs a loop
+ * and has answered; first, with "" as its thread, what threads without one, or without a row, have
+ * answered together. */
+#include "module/bindings.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,8 +28,6 @@
 #include "probes/hooks/hook_set.h"
 #include "probes/hooks/patched_function.h"
 #include "module/thread_lane.h"
-
-/* ---- whose answer it is ------------------------------------------------------------------ */
 
 #define SCENE_CHARACTERS 96u
 
@@ -80,12 +94,7 @@ static inline void received_pieces(int fd, const struct msghdr *message, ssize_t
     }
 }
 
-/* ---- the hooks --------------------------------------------------------------------------- */
-
-#define RECEIVER(name, parameters, arguments, after)                                                         \
-    typedef ssize_t(*name##_function) parameters;                                                            \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
-    LC_HOOK_EACH_WAY(RECEIVER_HOOK, name, parameters, arguments, after)
+#define RECEIVER(...) LC_HOOKS(RECEIVER_HOOK, ssize_t, __VA_ARGS__)
 
 #define RECEIVER_HOOK(way, name, parameters, arguments, after)                                               \
     static ssize_t hooked_##name##_##way parameters                                                          \
@@ -96,10 +105,7 @@ static inline void received_pieces(int fd, const struct msghdr *message, ssize_t
     }
 
 /* The first byte goes when the call begins: on a blocking socket it ends with the last one. */
-#define SENDER(name, parameters, arguments)                                                                  \
-    typedef ssize_t(*name##_function) parameters;                                                            \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
-    LC_HOOK_EACH_WAY(SENDER_HOOK, name, parameters, arguments)
+#define SENDER(...) LC_HOOKS(SENDER_HOOK, ssize_t, __VA_ARGS__)
 
 #define SENDER_HOOK(way, name, parameters, arguments)                                                        \
     static ssize_t hooked_##name##_##way parameters                                                          \
@@ -123,7 +129,7 @@ SENDER(writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, cou
 SENDER(sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 
 /* A server's socket is open for connections. */
-#define LISTENER_HOOK(way, name, parameters, arguments, after)                                               \
+#define LISTENER_HOOK(way, name, parameters, arguments)                                                      \
     static int hooked_##name##_##way parameters                                                              \
     {                                                                                                        \
         const int result = name##_next[way] arguments;                                                       \
@@ -135,17 +141,13 @@ SENDER(sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message,
         return result;                                                                                       \
     }
 
-typedef int (*listen_function)(int fd, int backlog);
-static listen_function listen_next[LC_HOOK_WAYS];
-LC_HOOK_EACH_WAY(LISTENER_HOOK, listen, (int fd, int backlog), (fd, backlog), )
+LC_HOOKS(LISTENER_HOOK, int, listen, (int fd, int backlog), (fd, backlog))
 
 enum { FUNCTIONS = 8 };
 static lc_hooked_function functions[FUNCTIONS] = {
     LC_HOOK_ROW(recv),  LC_HOOK_ROW(read),   LC_HOOK_ROW(recvmsg), LC_HOOK_ROW(send),
     LC_HOOK_ROW(write), LC_HOOK_ROW(writev), LC_HOOK_ROW(sendmsg), LC_HOOK_ROW(listen)};
 static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
-
-/* ---- the calls of Python ----------------------------------------------------------------- */
 
 PyObject *lc_hook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 {
@@ -156,8 +158,6 @@ PyObject *lc_unhook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 {
     return lc_hook_set_unhook(&hooks, where);
 }
-
-/* ---- servers of which more is known ------------------------------------------------------ */
 
 static bool is_behind_tls; /* some connection; under the GIL, as is the count */
 static uint32_t handled_behind_tls;
@@ -215,8 +215,6 @@ PyObject *lc_answer_named(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- figures ----------------------------------------------------------------------------- */
-
 static PyObject *counts_of(const lc_answer_row *row)
 {
     PyObject *counts = PyDict_New();
@@ -260,16 +258,9 @@ PyObject *lc_read_answers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
 {
     PyObject *list = PyList_New(0);
     for (unsigned i = 0; list != NULL && i < LC_ANSWERS_ROWS; i++) {
-        if (lc_answer_rows[i].events == 0) {
-            continue;
+        if (lc_answer_rows[i].events != 0) {
+            lc_append(&list, row_to_tuple(&lc_answer_rows[i]));
         }
-        PyObject *row = row_to_tuple(&lc_answer_rows[i]);
-        if (row == NULL || PyList_Append(list, row) != 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(row);
     }
-    PyObject *tuple = list != NULL ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
-    return tuple;
+    return lc_tuple_of(list);
 }

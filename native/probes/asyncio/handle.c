@@ -1,7 +1,6 @@
 #include "probes/asyncio/asyncio.h"
 
 #include "module/bracket.h"
-#include "probes/hooks/patch_chain.h"
 #include "cpython/objects/raised.h"
 #include "cpython/names/member_offset.h"
 #include "cpython/names/work.h"
@@ -34,8 +33,6 @@ static struct {
     call_site of_handler;
     PyObject *traceback_globals;
 } asyncio;
-
-/* ---- what the original does -------------------------------------------------------------- */
 
 /* Borrowed; NULL with AttributeError, as an unset slot has it. */
 static PyObject *slot(PyObject *handle, Py_ssize_t offset, const char *name)
@@ -139,8 +136,6 @@ static PyObject *run_as_original(PyObject *handle)
     Py_RETURN_NONE;
 }
 
-/* ---- the bracket ------------------------------------------------------------------------- */
-
 /* The tick at which a timer was due; 0 for other handles, or where its loop has a clock of its own. */
 static uint64_t due_tick(PyObject *handle, const lc_lane *lane)
 {
@@ -217,8 +212,6 @@ static PyObject *handle_run(PyObject *handle, PyObject *Py_UNUSED(unused))
     lc_bracket_end(bracket);
     return result;
 }
-
-/* ---- set-up ------------------------------------------------------------------------------ */
 
 static PyMethodDef run_method = {
     "_run", handle_run, METH_NOARGS,

@@ -1,7 +1,6 @@
 #include "probes/asyncio/asyncio.h"
 
 #include "module/bracket.h"
-#include "probes/hooks/patch_chain.h"
 
 static struct {
     PyObject *pristine; /* asyncio's own; where it was patched when first seen, that patch */

@@ -135,8 +135,6 @@ static PyObject *call_epoll(const epoll_select *select, PyObject *timeout)
     return ready;
 }
 
-/* ---- TurnSelect -------------------------------------------------------------------------------------- */
-
 /* TurnSelect(selector, select, spins, is_epoll=False): calls `select`, or, of a selectors.EpollSelector, does
  * what that does; the call's begin ends the thread's turn, its end begins the next.
  *
@@ -199,7 +197,6 @@ static PyObject *get_wrapped(PyObject *self, void *Py_UNUSED(closure))
     return select_of((turn_select *)self);
 }
 
-/* `looks`: the timeout is 0. */
 static PyObject *ask(const turn_select *self, PyObject *const *args, size_t count, PyObject *names,
                      bool looks)
 {
@@ -276,22 +273,10 @@ static PyGetSetDef properties[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot slots[] = {
+LC_STAND_IN_SPEC(
+    spec, "TurnSelect", turn_select, Py_TPFLAGS_HAVE_VECTORCALL,
     {Py_tp_doc, "TurnSelect(selector, select, spins, is_epoll=False)\n--\n\nCalls select between the end of "
                 "a turn and the begin of the next."},
-    {Py_tp_new, make},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_members, members},
-    {Py_tp_getset, properties},
-    LC_STAND_IN_SLOTS,
-    {0, NULL},
-};
-
-static PyType_Spec spec = {
-    .name = "loopcanary._native.TurnSelect",
-    .basicsize = sizeof(turn_select),
-    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
-    .slots = slots,
-};
+    {Py_tp_new, make}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, members}, {Py_tp_getset, properties});
 
 int lc_turn_select_add(PyObject *module) { return lc_stand_in_add(module, &spec) != NULL ? 0 : -1; }

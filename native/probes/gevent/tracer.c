@@ -1,4 +1,9 @@
-#include "probes/gevent/tracer.h"
+/* What a thread's greenlets do, reported at each switch between them: greenlet.settrace(GreenletTracer(...)).
+ *
+ * A greenlet that runs between two switches is a callback; the hub runs the loop. Turns are the hooked waits
+ * of the hub's thread (wait_hook.h), or what prepare and check watchers of its loop say, where these cannot
+ * be hooked. All on the tracer's thread, under the GIL. The tracer that was there before is called as ever. */
+#include "module/bindings.h"
 
 #include "probes/hooks/loop_hooks.h"
 #include "cpython/objects/raised.h"
@@ -178,23 +183,12 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot slots[] = {
-    {Py_tp_doc, "GreenletTracer(hub_type, greenlet_type, previous)\n--\n\nFor greenlet.settrace; see "
-                "probes/gevent/tracer.h."},
-    {Py_tp_new, make},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    LC_STAND_IN_SLOTS,
-    {0, NULL},
-};
-
-static PyType_Spec spec = {
-    .name = "loopcanary._native.GreenletTracer",
-    .basicsize = sizeof(greenlet_tracer),
-    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
-    .slots = slots,
-};
+LC_STAND_IN_SPEC(spec, "GreenletTracer", greenlet_tracer, Py_TPFLAGS_HAVE_VECTORCALL,
+                 {Py_tp_doc,
+                  "GreenletTracer(hub_type, greenlet_type, previous)\n--\n\nFor greenlet.settrace; see "
+                  "probes/gevent/tracer.c."},
+                 {Py_tp_new, make}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_methods, methods},
+                 {Py_tp_members, members});
 
 int lc_gevent_tracer_add(PyObject *module)
 {

@@ -1,12 +1,10 @@
 /* GLib's loops as callbacks see them. GLib, GObject and GTK are found where they are loaded: nothing of ours is
  * linked to them. */
-#ifndef LOOPCANARY_GLIB_H
-#define LOOPCANARY_GLIB_H
+#pragma once
 
 #include <Python.h>
 
 /* ---- loop.c: runs, waits and sources --------------------------------------------------------------------
- *
  * A wait is seen by the poll function of a main context (g_main_context_set_poll_func), which is ours and
  * calls the one before. Only the contexts that are asked for are hooked: what other code of the program polls inside a callback
  * blocks it. The function runs without the GIL (PyGObject lets go of it for the loop's run); loop_hooks.h
@@ -30,7 +28,6 @@ PyObject *lc_glib_run(PyObject *module, PyObject *args);
 PyObject *lc_glib_source(PyObject *module, PyObject *args);
 
 /* ---- signals.c: handlers of signals, as callbacks ---------------------------------------------------------
- *
  * GObject calls them with nothing of Python's around that could be
  * replaced without the program noticing (disconnect_by_func compares functions), but a closure may have
  * guards, which GObject calls before and after (g_closure_add_marshal_guards). PyGObject hands each closure
@@ -47,7 +44,6 @@ PyObject *lc_glib_hook_signals(PyObject *module, PyObject *path);
 PyObject *lc_glib_unhook_signals(PyObject *module, PyObject *path);
 
 /* ---- input.c: input of GTK's windows, and which of them is in front ----------------------------------------
- *
  * GTK 3 and 4 emit a signal for each event that they
  * handle ("event" of GtkWidget, of GdkSurface), and a signal may have emission hooks
  * (g_signal_add_emission_hook).
@@ -76,5 +72,3 @@ void lc_glib_input_handler(void *closure, PyObject *signal);
 /* See PyGClosure in PyGObject's public header pygobject-types.h: the handler comes right behind the
  * GClosure. Borrowed; NULL: none any more. */
 PyObject *lc_glib_handler_of(const void *closure);
-
-#endif

@@ -9,8 +9,6 @@
 #include "module/running_work.h"
 #include "cpython/objects/raised.h"
 
-/* ---- GTK --------------------------------------------------------------------------------- */
-
 /* GSignalEmissionHook */
 typedef int emission_hook(void *hint, unsigned count, const void *values, void *data);
 
@@ -62,8 +60,6 @@ static PyObject *listener;     /* under the GIL; until glib_listen(None): GTK ca
 static bool is_wanted;         /* atomic: the emission hook has not been laid yet, and shall be */
 static unsigned signal_number; /* of the hook that is laid */
 static unsigned long hook_number; /* 0: none is */
-
-/* ---- events ------------------------------------------------------------------------------ */
 
 /* The event that the thread handles. */
 static _Thread_local struct {
@@ -173,8 +169,6 @@ static int emitted(void *Py_UNUSED(hint), unsigned count, const void *values, vo
     }
     return 1; /* the hook stays */
 }
-
-/* ---- coming and going -------------------------------------------------------------------- */
 
 static bool has_class(const gtk_version *of)
 {

@@ -21,8 +21,6 @@ static struct {
     void (*let_go)(void *context);
 } glib;
 
-/* ---- the poll function ------------------------------------------------------------------- */
-
 /* A poll function does not get its context, so there is one of ours for each different function that a
  * context had. next_poll never changes, as threads may be inside. */
 #define WAYS 4u
@@ -68,8 +66,6 @@ static poll_function *poll_before(poll_function *original)
     }
     return NULL;
 }
-
-/* ---- contexts ---------------------------------------------------------------------------- */
 
 #define CONTEXTS_MAX 16u
 
@@ -140,7 +136,6 @@ PyObject *lc_glib_unhook(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused
     Py_RETURN_NONE;
 }
 
-/* Hooks a context, or that of a GMainLoop. */
 static void hook_run(void *value, bool is_context)
 {
     if (glib.get_default != NULL && hooked_count > 0 && value != NULL) {
@@ -149,8 +144,6 @@ static void hook_run(void *value, bool is_context)
 }
 
 static const char kind[] = "glib";
-
-/* ---- runs -------------------------------------------------------------------------------- */
 
 static PyTypeObject *boxed_type; /* gi's; NULL: not known */
 
@@ -203,8 +196,6 @@ PyObject *lc_glib_run(PyObject *Py_UNUSED(module), PyObject *args)
     const int role = boxed == Py_None ? ANY_RUN : is_context ? CONTEXT_RUN : MAIN_LOOP_RUN;
     return lc_patched_function_new(call_run, original, seen, role);
 }
-
-/* ---- sources ----------------------------------------------------------------------------- */
 
 static PyObject *call_source(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {

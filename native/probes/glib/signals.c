@@ -6,7 +6,7 @@
 #include "core/got/got.h"
 #include "probes/hooks/hook_set.h"
 #include "cpython/objects/raised.h"
-#include "probes/hooks/thread_memory.h"
+#include "module/thread_lane.h"
 #include "module/running_work.h"
 
 typedef void closure_notify(void *data, void *closure); /* GClosureNotify */
@@ -21,8 +21,6 @@ static struct {
 
 /* In the first word of a GClosure (gclosure.h), which has room for one pair of guards. */
 #define HAS_GUARDS (UINT32_C(1) << 16)
-
-/* ---- what runs --------------------------------------------------------------------------- */
 
 #define NESTED_MAX 16u
 
@@ -90,8 +88,6 @@ static void after_handler(void *Py_UNUSED(name), void *Py_UNUSED(closure))
     lc_storing_end();
 }
 
-/* ---- the hook ---------------------------------------------------------------------------- */
-
 /* of signals, by their numbers; under the GIL. Kept for ever: a lane may have the address of one */
 static PyObject *names;
 
@@ -127,33 +123,22 @@ static void guard(unsigned signal, void *closure)
     }
 }
 
-typedef unsigned long (*connect_function)(void *instance, unsigned signal, unsigned detail, void *closure,
-                                          int after);
-
-static connect_function connect_next[LC_HOOK_WAYS];
 static bool is_hooked; /* under the GIL */
 
-#define CONNECT(way)                                                                                         \
-    static unsigned long hooked_connect_##way(void *instance, unsigned signal, unsigned detail,              \
-                                              void *closure, int after)                                      \
+#define CONNECT(way, name, parameters, arguments)                                                            \
+    static unsigned long hooked_##name##_##way parameters                                                    \
     {                                                                                                        \
         if (is_hooked) {                                                                                     \
             guard(signal, closure);                                                                          \
         }                                                                                                    \
-        return connect_next[way](instance, signal, detail, closure, after);                                  \
+        return name##_next[way] arguments;                                                                   \
     }
 
-CONNECT(0)
-CONNECT(1)
-CONNECT(2)
-CONNECT(3)
+LC_HOOKS(CONNECT, unsigned long, g_signal_connect_closure_by_id,
+         (void *instance, unsigned signal, unsigned detail, void *closure, int after),
+         (instance, signal, detail, closure, after))
 
-static lc_hooked_function connect_functions[] = {
-    {"g_signal_connect_closure_by_id",
-     NULL,
-     (void **)connect_next,
-     {LC_HOOK_CODE(hooked_connect_0), LC_HOOK_CODE(hooked_connect_1), LC_HOOK_CODE(hooked_connect_2),
-      LC_HOOK_CODE(hooked_connect_3)}}};
+static lc_hooked_function connect_functions[] = {LC_HOOK_ROW_LATE(g_signal_connect_closure_by_id, NULL)};
 static lc_hook_set connects = {.functions = connect_functions};
 
 static bool learn(void)

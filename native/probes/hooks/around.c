@@ -1,12 +1,9 @@
-#include "probes/hooks/around.h"
 
 #include "probes/hooks/loop_hooks.h"
 #include "probes/hooks/patched_function.h"
 #include "cpython/objects/raised.h"
 
 #define NAMES_MAX 1024
-
-/* ---- waits ------------------------------------------------------------------------------- */
 
 static PyObject *call_wait(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {
@@ -27,8 +24,6 @@ PyObject *lc_around_wait(PyObject *hooks, PyObject *function)
     return lc_patched_function_new(call_wait, function, hooks, 0);
 }
 
-/* ---- works begun inside ------------------------------------------------------------------ */
-
 static PyObject *call_scope(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {
     const uint32_t outer = lc_works_enter();
@@ -41,8 +36,6 @@ PyObject *lc_around_works(PyObject *hooks, PyObject *function)
 {
     return lc_patched_function_new(call_scope, function, hooks, 0);
 }
-
-/* ---- a callback -------------------------------------------------------------------------- */
 
 /* Its `extra`. */
 enum { HOOKS, ATTRIBUTE, NAME_OF, NAMES, PARTS };

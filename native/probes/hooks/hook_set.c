@@ -1,6 +1,6 @@
 #include "probes/hooks/hook_set.h"
 
-#include <string.h>
+#include "module/bindings.h"
 
 /* lc_got_choose: the hook that leads to `original`. Where all ways are taken by others the entry stays as
  * it is. */
@@ -114,8 +114,6 @@ void lc_hook_set_remove(lc_hook_set *set, lc_got_object where)
     }
 }
 
-/* ---- the calls of Python ----------------------------------------------------------------- */
-
 bool lc_hook_where(PyObject *where, lc_got_object *out)
 {
     *out = (lc_got_object){0};
@@ -127,14 +125,6 @@ bool lc_hook_where(PyObject *where, lc_got_object *out)
     return !PyErr_Occurred();
 }
 
-static bool add_name(PyObject *list, const char *name)
-{
-    PyObject *row = PyUnicode_FromString(name);
-    const bool added = row != NULL && (PySequence_Contains(list, row) == 1 || PyList_Append(list, row) == 0);
-    Py_XDECREF(row);
-    return added;
-}
-
 PyObject *lc_hook_set_hook(lc_hook_set *set, PyObject *where, uint8_t functions)
 {
     lc_got_object asked;
@@ -143,13 +133,12 @@ PyObject *lc_hook_set_hook(lc_hook_set *set, PyObject *where, uint8_t functions)
     }
     const lc_hooked_object *object = lc_hook_set_add(set, asked, functions);
     PyObject *list = PyList_New(0);
-    bool complete = list != NULL;
-    for (size_t i = 0; object != NULL && i < object->count && complete; i++) {
-        complete = add_name(list, set->functions[object->functions[i]].name);
+    for (uint8_t i = 0; object != NULL && list != NULL && i < functions; i++) {
+        if (memchr(object->functions, i, object->count) != NULL) {
+            lc_append(&list, PyUnicode_FromString(set->functions[i].name));
+        }
     }
-    PyObject *tuple = complete ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
-    return tuple;
+    return lc_tuple_of(list);
 }
 
 PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where)

@@ -7,8 +7,7 @@
  *
  * All functions hold the GIL.
  */
-#ifndef LOOPCANARY_HOOK_SET_H
-#define LOOPCANARY_HOOK_SET_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -41,9 +40,14 @@ typedef struct {
     lc_hooked_object objects[LC_HOOK_OBJECTS];
 } lc_hook_set;
 
-/* A macro that defines one hook of a function, HOOK(way, ...), for each way. */
-#define LC_HOOK_EACH_WAY(HOOK, ...)                                                                          \
-    HOOK(0, __VA_ARGS__) HOOK(1, __VA_ARGS__) HOOK(2, __VA_ARGS__) HOOK(3, __VA_ARGS__)
+/* What the hooks of a function lead to, and one of them for each way, by the macro HOOK(way, name, ...). */
+#define LC_HOOKS(HOOK, result, name, parameters, ...)                                                        \
+    typedef result(*name##_function) parameters;                                                             \
+    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
+    HOOK(0, name, parameters, __VA_ARGS__)                                                                   \
+    HOOK(1, name, parameters, __VA_ARGS__)                                                                   \
+    HOOK(2, name, parameters, __VA_ARGS__)                                                                   \
+    HOOK(3, name, parameters, __VA_ARGS__)
 
 #define LC_HOOK_CODE(function) ((void *)(uintptr_t)(function))
 #define LC_HOOK_ROW(name) LC_HOOK_ROW_LATE(name, LC_HOOK_CODE(name))
@@ -69,5 +73,3 @@ PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where);
 /* The object that Python means: an address in it (int), or its path or soname (str), which is the
  * argument's own text. False with an exception set: neither. */
 bool lc_hook_where(PyObject *where, lc_got_object *out);
-
-#endif

@@ -1,10 +1,8 @@
 #include "probes/hooks/loop_hooks.h"
 
 #include "cpython/names/work.h"
-#include "probes/hooks/around.h"
 #include "cpython/objects/raised.h"
 #include "probes/hooks/stand_in.h"
-#include "probes/hooks/thread_memory.h"
 
 /* LoopHooks(kind, loop_seen=None): `loop_seen` is called at each run's begin, and raises nothing. */
 typedef struct {
@@ -135,8 +133,6 @@ static PyObject *in_turn(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(u
     return PyBool_FromLong(lane != NULL && lc_lane_in_turn(lane));
 }
 
-/* ---- callbacks --------------------------------------------------------------------------- */
-
 const char *lc_loop_hooks_kind(PyObject *hooks) { return ((loop_hooks *)hooks)->kind_text; }
 
 bool lc_work_begin(const char *kind, PyObject *work)
@@ -225,8 +221,6 @@ static PyObject *works_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED
     Py_RETURN_NONE;
 }
 
-/* ---- the type ---------------------------------------------------------------------------- */
-
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
 {
     static char *keywords[] = {"kind", "loop_seen", NULL};
@@ -257,10 +251,10 @@ static PyMethodDef methods[] = {
     HOOK(work_end, "work_end(*ignored): the callback ends."),
     HOOK(works_end,
          "works_end(*ignored): all end that were begun in the innermost function of around_works."),
-    {"around_wait", lc_around_wait, METH_O, "around_wait(function): see probes/hooks/around.h."},
-    {"around_works", lc_around_works, METH_O, "around_works(function): see probes/hooks/around.h."},
+    {"around_wait", lc_around_wait, METH_O, "around_wait(function): see probes/hooks/loop_hooks.h."},
+    {"around_works", lc_around_works, METH_O, "around_works(function): see probes/hooks/loop_hooks.h."},
     {"around_work", lc_around_work, METH_VARARGS,
-     "around_work(function, attribute, name_of): see probes/hooks/around.h."},
+     "around_work(function, attribute, name_of): see probes/hooks/loop_hooks.h."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -269,22 +263,11 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot slots[] = {
+LC_STAND_IN_SPEC(
+    spec, "LoopHooks", loop_hooks, 0,
     {Py_tp_doc,
      "LoopHooks(kind, loop_seen=None)\n--\n\nBrackets for a loop that has hooks; see loop_hooks.h."},
-    {Py_tp_new, make},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    LC_STAND_IN_SLOTS,
-    {0, NULL},
-};
-
-static PyType_Spec spec = {
-    .name = "loopcanary._native.LoopHooks",
-    .basicsize = sizeof(loop_hooks),
-    .flags = LC_STAND_IN_FLAGS,
-    .slots = slots,
-};
+    {Py_tp_new, make}, {Py_tp_methods, methods}, {Py_tp_members, members});
 
 int lc_loop_hooks_add(PyObject *module)
 {

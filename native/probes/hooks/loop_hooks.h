@@ -7,7 +7,7 @@
  *     in_turn()          whether the thread is in a turn, of any loop
  *     work_begin(work)   a callback; `work` names it: a str, or what native/cpython/names/work.c can name
  *     work_end()
- *     works_end()        all that were begun in the innermost function of around_works (around.h)
+ *     works_end()        all that were begun in the innermost function of around_works (below)
  *     run_end()          the loop runs no more
  *
  * All under the GIL, on the loop's thread. Further arguments are ignored, so that a hook may be handed to a
@@ -15,8 +15,9 @@
  * life. Loops nest: where one runs or waits inside a callback, the callback is judged up to then
  * (lc_bracket_interrupt), and when the run is over, from then on.
  */
-#ifndef LOOPCANARY_LOOP_HOOKS_H
-#define LOOPCANARY_LOOP_HOOKS_H
+#pragma once
+
+#include <Python.h>
 
 #include "core/start/start.h"
 #include "module/bracket.h"
@@ -25,7 +26,6 @@
 /* Adds the type LoopHooks to the module; negative with an exception set where that fails. */
 int lc_loop_hooks_add(PyObject *module);
 
-/* Of a LoopHooks; its own. */
 const char *lc_loop_hooks_kind(PyObject *hooks);
 
 /* work_begin (false with an exception set: the program's own came up meanwhile) and work_end, which calls
@@ -93,4 +93,18 @@ static inline void lc_loop_wait_end(void)
     }
 }
 
-#endif
+/* ---- around.c ---------------------------------------------------------------------------------------
+ * Brackets of LoopHooks around a library's functions, without a frame of Python's: methods of LoopHooks in
+ * Python.
+ *
+ *     around_wait(function)                      its call is the loop's wait
+ *     around_works(function)                     works that were begun in its call end with it
+ *     around_work(function, attribute, name_of)  its call is a callback
+ *
+ * Each answers a callable that takes the function's place, and binds as functions do. The callback is what
+ * the second argument does, an object that has (or has not) the attribute: its name is name_of(type(object),
+ * type(object.attribute)), which is asked for once and kept; where name_of raises, it has none. */
+
+PyObject *lc_around_wait(PyObject *hooks, PyObject *function);
+PyObject *lc_around_works(PyObject *hooks, PyObject *function);
+PyObject *lc_around_work(PyObject *hooks, PyObject *args);

@@ -122,7 +122,6 @@ static PyObject *rested(PyObject *Py_UNUSED(module), PyObject *args)
     return fits ? make(builtin_type, rested_call, original, args, 0) : NULL;
 }
 
-/* `extra`: what enclosed() was given. */
 static PyObject *enclosed_call(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {
     PyObject *parts = patch->extra; /* NULL once the garbage collector has cleared it */
@@ -157,8 +156,7 @@ static PyObject *enclosed(PyObject *Py_UNUSED(module), PyObject *args)
 static PyMethodDef functions[] = {
     {"enclosed", enclosed, METH_VARARGS,
      "enclosed(function, begin, end, is_bound): the function, with end(begin()) around each call, also of "
-     "one "
-     "that raises; bound as functions are, or never."},
+     "one that raises; bound as functions are, or never."},
     {"rested", rested, METH_VARARGS,
      "rested(function, rest, go_on): the function, with rest() and go_on() around each call of the main "
      "thread."},
@@ -171,27 +169,15 @@ static PyMemberDef members[] = {LC_STAND_IN_VECTORCALL, {NULL, 0, 0, 0, NULL}};
 
 #define COMMON_SLOTS                                                                                         \
     {Py_tp_doc, "Takes the place of a library's function, and calls it."}, {Py_tp_call, PyVectorcall_Call},  \
-        {Py_tp_getattro, get_attribute}, {Py_tp_repr, represent}, {Py_tp_members, members},                  \
-        LC_STAND_IN_SLOTS
+        {Py_tp_getattro, get_attribute}, {Py_tp_repr, represent},                                            \
+    {                                                                                                        \
+        Py_tp_members, members                                                                               \
+    }
+#define COMMON_FLAGS (Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION)
 
-static PyType_Slot function_slots[] = {COMMON_SLOTS, {Py_tp_descr_get, descr_get}, {0, NULL}};
-static PyType_Slot builtin_slots[] = {COMMON_SLOTS, {0, NULL}};
-
-#define COMMON_FLAGS (LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION)
-
-static PyType_Spec function_spec = {
-    .name = "loopcanary._native.PatchedFunction",
-    .basicsize = sizeof(lc_patched),
-    .flags = COMMON_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .slots = function_slots,
-};
-
-static PyType_Spec builtin_spec = {
-    .name = "loopcanary._native.PatchedBuiltin",
-    .basicsize = sizeof(lc_patched),
-    .flags = COMMON_FLAGS,
-    .slots = builtin_slots,
-};
+LC_STAND_IN_SPEC(function_spec, "PatchedFunction", lc_patched, COMMON_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                 COMMON_SLOTS, {Py_tp_descr_get, descr_get});
+LC_STAND_IN_SPEC(builtin_spec, "PatchedBuiltin", lc_patched, COMMON_FLAGS, COMMON_SLOTS);
 
 int lc_patched_function_add(PyObject *module)
 {

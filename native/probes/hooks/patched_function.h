@@ -4,14 +4,12 @@
  * does beside calling the original is a C function's work. Each patch has its own state, so that installs may
  * lie one over the other.
  */
-#ifndef LOOPCANARY_PATCHED_FUNCTION_H
-#define LOOPCANARY_PATCHED_FUNCTION_H
+#pragma once
 
 #include "probes/hooks/stand_in.h"
 
 typedef struct lc_patched lc_patched;
 
-/* As a vectorcall function. */
 typedef PyObject *(*lc_patched_call)(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names);
 
 struct lc_patched {
@@ -41,5 +39,3 @@ static inline PyObject *lc_patched_call_original(lc_patched *patch, PyObject *co
 {
     return PyObject_Vectorcall(patch->original, args, count, names);
 }
-
-#endif

@@ -1,10 +1,8 @@
 #include "probes/hooks/wait_hook.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <time.h>
 
 #include "core/start/start.h"
 #include "module/agent.h"
@@ -12,8 +10,6 @@
 
 static _Thread_local lc_wait own_wait __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t own_looks __attribute__((tls_model("initial-exec")));
-
-/* ---- what a hooked wait does ------------------------------------------------------------- */
 
 static lc_lane *begin_storing(void) { return lc_storing_begin(own_wait.generation) ? own_wait.lane : NULL; }
 
@@ -89,12 +85,7 @@ void lc_wait_told_end(void)
     errno = error;
 }
 
-/* ---- the hooks --------------------------------------------------------------------------- */
-
-#define WAIT_FUNCTION(name, parameters, arguments, look)                                                     \
-    typedef int(*name##_function) parameters;                                                                \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
-    LC_HOOK_EACH_WAY(WAIT_HOOK, name, parameters, arguments, look)
+#define WAIT_FUNCTION(...) LC_HOOKS(WAIT_HOOK, int, __VA_ARGS__)
 
 #define WAIT_HOOK(way, name, parameters, arguments, look)                                                    \
     static int hooked_##name##_##way parameters                                                              \
@@ -142,8 +133,6 @@ static lc_hooked_function sleep_functions[SLEEP_FUNCTIONS] = {LC_HOOK_ROW(nanosl
                                                               LC_HOOK_ROW(clock_nanosleep)};
 static lc_hook_set sleeps = {.functions = sleep_functions};
 
-/* ---- the calls of Python ----------------------------------------------------------------- */
-
 PyObject *lc_hook_waits(PyObject *Py_UNUSED(module), PyObject *where)
 {
     return lc_hook_set_hook(&waits, where, WAIT_FUNCTIONS);
@@ -190,13 +179,9 @@ PyObject *lc_unhook_epoll_wait(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 
 uint32_t lc_wait_looks(void) { return own_looks; }
 
-/* ---- runs -------------------------------------------------------------------------------- */
-
 lc_wait lc_wait_enter(lc_lane *lane)
 {
-    const lc_wait outer = own_wait;
-    own_wait = (lc_wait){lane, lc_the_agent.generation, lc_the_agent.watchdog.lanes};
-    return outer;
+    return lc_wait_exchange((lc_wait){lane, lc_the_agent.generation, lc_the_agent.watchdog.lanes});
 }
 
 void lc_wait_leave(lc_wait outer) { own_wait = outer; }

@@ -8,8 +8,7 @@
  * A turn begins where the wait returns. Seen from Python it ends later: when the GIL was got, and when
  * Python's signal handlers have run. What happens in between is the loop's delay.
  */
-#ifndef LOOPCANARY_WAIT_HOOK_H
-#define LOOPCANARY_WAIT_HOOK_H
+#pragma once
 
 #include <Python.h>
 
@@ -62,5 +61,3 @@ PyObject *lc_unhook_sleeps(PyObject *module, PyObject *where);
  * select returns. Idempotent. */
 PyObject *lc_hook_epoll_wait(PyObject *module, PyObject *poll);
 PyObject *lc_unhook_epoll_wait(PyObject *module, PyObject *unused);
-
-#endif

@@ -197,19 +197,11 @@ static PyObject *on_leave(PyObject *Py_UNUSED(self), PyObject *const *args, size
 }
 
 static PyMemberDef members[] = {LC_STAND_IN_VECTORCALL, {NULL, 0, 0, 0, NULL}};
-static PyType_Slot slots[] = {
-    {Py_tp_doc, "What sys.monitoring calls: as a built-in function, without the way to its arguments."},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_members, members},
-    LC_STAND_IN_SLOTS,
-    {0, NULL},
-};
-static PyType_Spec spec = {
-    .name = "loopcanary._native.CallEvent",
-    .basicsize = sizeof(lc_stand_in),
-    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = slots,
-};
+LC_STAND_IN_SPEC(spec, "CallEvent", lc_stand_in,
+                 Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                 {Py_tp_doc,
+                  "What sys.monitoring calls: as a built-in function, without the way to its arguments."},
+                 {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, members});
 
 int lc_call_events_add(PyObject *module)
 {

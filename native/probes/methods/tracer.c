@@ -1,4 +1,19 @@
-#include "probes/methods/tracer.h"
+/* Calls of chosen functions, noted as they happen (core/methods/calls.h): on the main thread and on each that
+ * has a lane.
+ *
+ * On 3.12 and later the events are sys.monitoring's, which calls the C functions below; before, those of
+ * PyEval_SetProfile. A code object is shown to Python once (the chooser), which answers its number, or 0: not
+ * chosen. The number lies in the code object. All functions hold the GIL.
+ *
+ * Adds calls_start(prefix, map, words, slow_us, chooser, disable, when_short) -> words | None: files are
+ * `<prefix><number>`, `map` the path of the map, to which names of work are added, a call of `slow_us` is
+ * slow (events.c; 2^64 - 1: none is); the room that the calling thread got, None where it is not traced
+ * (yet); when_short() is called once, where a later one gets less, or none. OSError: there is no room for
+ * it. RuntimeError (3.11): a profiler runs. calls_stop(): files stay, also the parent's in a forked child;
+ * idempotent. calls_refused() -> int: threads for whose calls there was no file. calls_slow() -> int:
+ * calls that were noted as slow since the last start. calls_on_start, calls_on_enter, calls_on_leave:
+ * callbacks of sys.monitoring. */
+#include "module/bindings.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -36,8 +51,6 @@ static void trace_own(lc_calls *calls)
     lc_traced_own.generation = lc_the_tracer.generation;
     lc_traced_own.stamp = calls != NULL ? lc_the_tracer.stamp : 0;
 }
-
-/* ---- threads ------------------------------------------------------------------------------ */
 
 static lc_calls *file_of_ended(uint64_t for_ns)
 {
@@ -123,8 +136,6 @@ static void thread_ends(uint64_t tid)
     }
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
-
 /* Inside fork(2): the files are the parent's, whose pages the child shares. */
 static void let_go_in_child(void)
 {
@@ -143,11 +154,7 @@ static bool prepare_for_forks(void)
     const int error = prepared ? 0 : pthread_atfork(NULL, NULL, let_go_in_child);
     (void)(!prepared && error == 0 && lc_patch_note("+hook pthread_atfork, for good"));
     prepared = error == 0;
-    if (error != 0) {
-        errno = error;
-        PyErr_SetFromErrno(PyExc_OSError);
-    }
-    return error == 0;
+    return error == 0 || lc_os_error(error) != NULL;
 }
 
 static void tell_of_room(int error)
@@ -230,8 +237,7 @@ static PyObject *start_tracing(PyObject *Py_UNUSED(module), PyObject *args)
     const int error = begin_thread();
     if (error != 0) {
         stop();
-        errno = error;
-        return PyErr_SetFromErrno(PyExc_OSError);
+        return lc_os_error(error);
     }
     if (!lc_profile_threads(true)) {
         stop();
@@ -264,7 +270,8 @@ static PyObject *count_slow(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 }
 
 static PyMethodDef functions[] = {
-    {"calls_start", start_tracing, METH_VARARGS, "Notes calls of chosen functions from now on: tracer.h."},
+    {"calls_start", start_tracing, METH_VARARGS,
+     "Notes calls of chosen functions from now on: probes/methods/tracer.c."},
     {"calls_stop", stop_tracing, METH_NOARGS, "Notes no more calls; the files stay."},
     {"calls_refused", count_refused, METH_NOARGS, "Threads for whose calls there was no file."},
     {"calls_slow", count_slow, METH_NOARGS, "Calls that were noted as slow since the last start."},

@@ -1,10 +1,9 @@
-/* What the files of the tracer share (tracer.h): what runs, what the calling thread has, what code objects
+/* What the files of the tracer share (tracer.c): what runs, what the calling thread has, what code objects
  * have of us.
  *
  * GIL held in all functions.
  */
-#ifndef LOOPCANARY_TRACER_STATE_H
-#define LOOPCANARY_TRACER_STATE_H
+#pragma once
 
 #include <Python.h>
 #include <limits.h>
@@ -65,7 +64,6 @@ enum {
 /* The calling thread's, after it was decided whether it is traced. */
 lc_calls *lc_traced_own_calls(void);
 
-/* Which callback of the lane runs; 0: none. */
 static inline uint64_t lc_running_piece(const lc_lane *lane)
 {
     return lane != NULL && lc_lane_in_callback(lane) ? LC_LOAD(lane->epoch) : 0;
@@ -88,5 +86,3 @@ int lc_call_events_add(PyObject *module);
 bool lc_another_profiler_runs(void);
 void lc_profile_thread(void);
 bool lc_profile_threads(bool on);
-
-#endif

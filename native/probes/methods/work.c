@@ -20,8 +20,6 @@
 #define C_NAME_MAX 128u
 #define HASH_MIX UINT64_C(0x9E3779B97F4A7C15)
 
-/* ---- what runs ---------------------------------------------------------------------------- */
-
 /* The task that asyncio says is running, for loops that do not say it. Borrowed; may be NULL. */
 static PyObject *called_task(const lc_asyncio_facts *asyncio, uint64_t work)
 {
@@ -50,8 +48,6 @@ static bool is_task(const lc_asyncio_facts *asyncio, const void *object)
     return object != NULL && asyncio->task_type != 0 &&
            PyObject_TypeCheck((PyObject *)(uintptr_t)object, (PyTypeObject *)(uintptr_t)asyncio->task_type);
 }
-
-/* ---- names -------------------------------------------------------------------------------- */
 
 /* By its text: addresses of names are used again. Never 0. */
 static uint64_t hash_of(uint64_t name)
@@ -105,7 +101,6 @@ static void put(uint8_t *into, uint64_t value, size_t bytes)
     memcpy(into, &value, bytes); /* little-endian */
 }
 
-/* False: there is no room for it. */
 static bool write_record(uint32_t number, const char *name, const char *task)
 {
     uint8_t record[RECORD_HEAD + 2u * LC_STRING_MAX] = {0};
@@ -149,7 +144,6 @@ static uint32_t new_number(lc_work_kind kind, uint64_t task_name)
     return written ? number : 0;
 }
 
-/* Where the name is, or would be. */
 static lc_traced_work *place_of(uint64_t hash)
 {
     uint32_t at = (uint32_t)(hash * HASH_MIX >> 40) % LC_TRACED_WORKS_ROOM;

@@ -38,8 +38,6 @@ static patch_row *find(const void *object)
     return NULL;
 }
 
-/* ---- how far a table can reach ----------------------------------------------------------- */
-
 typedef struct {
     uintptr_t address;
     uintptr_t begin;
@@ -89,8 +87,6 @@ static word *copy_of(word *table)
     memcpy(copy + WORDS_BEFORE - head, table - head, (head + body) * sizeof *copy);
     return copy + WORDS_BEFORE;
 }
-
-/* ---- the calls --------------------------------------------------------------------------- */
 
 /* Where all rows are taken, one whose object is forgotten is used again. */
 static patch_row *fresh_row(void)

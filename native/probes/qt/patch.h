@@ -2,8 +2,7 @@
  * with one entry of ours. No memory of a library is written to, and other objects of the class keep their
  * table. A destructor sets the table that its class has: a patch ends with its object. Itanium C++ ABI.
  * Any thread. */
-#ifndef LOOPCANARY_QT_PATCH_H
-#define LOOPCANARY_QT_PATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +12,6 @@
  * ours: it stays as it is. */
 bool lc_qt_patch_lay(void *object, size_t index, void *replacement);
 
-/* Whether calls of this object's go to a replacement of ours. */
 bool lc_qt_patch_is_laid(const void *object);
 
 /* What the object's function of this place was; also after the patch was taken back, for a thread inside the
@@ -26,5 +24,3 @@ void lc_qt_patch_forget(const void *object);
 
 /* The object, which is alive, gets the table back that it had, if it has ours. */
 void lc_qt_patch_take_back(void *object);
-
-#endif

@@ -1,6 +1,5 @@
 /* Qt's loops as callbacks see them. */
-#ifndef LOOPCANARY_QT_H
-#define LOOPCANARY_QT_H
+#pragma once
 
 #include <Python.h>
 #include <stdbool.h>
@@ -11,7 +10,6 @@
 #include "probes/hooks/wait_hook.h"
 
 /* ---- library.c ---------------------------------------------------------------------------------------------
- *
  * Qt as it is loaded in this process: the few functions and places of QtCore that are needed, found by
  * their symbols. */
 
@@ -32,7 +30,6 @@ typedef struct {
 bool lc_qt_library_find(const char *path, lc_qt_library *out, const char **why_not);
 
 /* ---- trace.c -----------------------------------------------------------------------------------------------
- *
  * Reports single events of Qt's to Python: drawing and input. One call each, after the event; all other
  * events cost nothing here. */
 
@@ -82,7 +79,6 @@ const char *lc_qt_class_of(const void *object);
 PyObject *lc_qt_listen(PyObject *module, PyObject *function);
 
 /* ---- thread.c ----------------------------------------------------------------------------------------------
- *
  * What is known of a thread that runs Qt's loop, and the way to its lane. The calling thread's own,
  * without the GIL. */
 
@@ -108,12 +104,10 @@ void lc_qt_threads_seen_by(PyObject *loop_seen);
 /* NULL: no memory. */
 lc_qt_thread *lc_qt_thread_get(void);
 
-/* Whether it is known if this thread is watched by the agent that runs. */
 bool lc_qt_thread_is_known(const lc_qt_thread *thread);
 /* At the begin of an iteration of a patched dispatcher: the thread is watched, and gets its lane if it may
  * call Python. */
 void lc_qt_thread_know(lc_qt_thread *thread);
-/* Marks the thread as not watched, until the agent changes. */
 void lc_qt_thread_pass_by(lc_qt_thread *thread);
 
 /* The thread's lane, to be stored to until lc_storing_end. NULL: it is not watched, or its engine has
@@ -121,7 +115,6 @@ void lc_qt_thread_pass_by(lc_qt_thread *thread);
 lc_lane *lc_qt_thread_begin_storing(const lc_qt_thread *thread);
 
 /* ---- loop.c ------------------------------------------------------------------------------------------------
- *
  * Qt's loops: each iteration of a thread's event dispatcher, and each event that the application delivers in
  * it.
  *
@@ -145,5 +138,3 @@ lc_lane *lc_qt_thread_begin_storing(const lc_qt_thread *thread);
  * cannot be done. Idempotent. qt_uninstall(): takes back what is still ours. */
 PyObject *lc_qt_install(PyObject *module, PyObject *args);
 PyObject *lc_qt_uninstall(PyObject *module, PyObject *unused);
-
-#endif

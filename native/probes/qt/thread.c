@@ -1,7 +1,6 @@
 #include "probes/qt/qt.h"
 
 #include "cpython/objects/raised.h"
-#include "probes/hooks/thread_memory.h"
 
 static _Thread_local lc_qt_thread *own_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t thread_key;

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "module/thread_lane.h"
 #include "cpython/objects/raised.h"
 #include "cpython/names/work_words.h"
 
@@ -13,11 +12,7 @@ static PyObject *listener;
 enum {
     TIMER = 1,
     MOUSE_PRESS = 2,
-    MOUSE_RELEASE = 3,
-    MOUSE_DOUBLE_CLICK = 4,
-    MOUSE_MOVE = 5,
-    KEY_PRESS = 6,
-    KEY_RELEASE = 7,
+    KEY_RELEASE = 7, /* between the two: of buttons and keys, and moves */
     FOCUS_IN = 8,
     FOCUS_OUT = 9,
     PAINT = 12,
@@ -30,7 +25,6 @@ enum {
     TABLET_PRESS = 92,
     TABLET_RELEASE = 93,
     TOUCH_BEGIN = 194,
-    TOUCH_UPDATE = 195,
     TOUCH_END = 196,
     EXPOSE = 206,
 };
@@ -41,24 +35,8 @@ enum {
 
 static bool is_input(uint16_t type)
 {
-    switch (type) {
-    case MOUSE_PRESS:
-    case MOUSE_RELEASE:
-    case MOUSE_DOUBLE_CLICK:
-    case MOUSE_MOVE:
-    case KEY_PRESS:
-    case KEY_RELEASE:
-    case WHEEL:
-    case TABLET_MOVE:
-    case TABLET_PRESS:
-    case TABLET_RELEASE:
-    case TOUCH_BEGIN:
-    case TOUCH_UPDATE:
-    case TOUCH_END:
-        return true;
-    default:
-        return false;
-    }
+    return (type >= MOUSE_PRESS && type <= KEY_RELEASE) || type == WHEEL || type == TABLET_MOVE ||
+           type == TABLET_PRESS || type == TABLET_RELEASE || (type >= TOUCH_BEGIN && type <= TOUCH_END);
 }
 
 /* A window of widgets is activated or no more, one of Quick gets the focus or loses it. */
@@ -117,8 +95,6 @@ bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, ui
     }
     return true;
 }
-
-/* ---- telling ----------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t receiver;
@@ -179,7 +155,6 @@ static void tell_spin(const lc_qt_spin *spin)
     tell(&what);
 }
 
-/* A timer has run. */
 static void note_timer(const lc_qt_delivery *delivery, lc_qt_spin *spin, uint64_t end_ns)
 {
     const uint64_t gap_ns = delivery->begin_ns - spin->end_ns;

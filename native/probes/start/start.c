@@ -1,5 +1,22 @@
+/* The start of the program: which modules it imports, and the moments that hooks see
+ * (native/core/start/start.h).
+ *
+ * Imports are seen in importlib's own `_find_and_load`, which C and Python call for each module that is not
+ * there yet, and what their loaders read in FileLoader.get_data. The caller hooks both, and takes the hooks
+ * out when it is told that the start is over.
+ *
+ * Adds to the module; negative with an exception set where that fails:
+ *   start_notes(path, hook_ns, run_ns, slow_ns, over, unfrozen) -> bool
+ *                                                makes the file and begins; a start that takes longer than
+ *                                                slow_ns (0: none does) is told to those who take stalls.
+ *                                                Whether imports are to be hooked: over() is then called at
+ *                                                the end (None: without imports). OSError
+ *   start_import(function), start_read(function) the hooks
+ *   start_ready(), start_frame()                 note the moment, if it is the first of its kind: an
+ *                                                application object is made, a frame is shown
+ *   start_over()                                 the main module has ended */
 #define PY_SSIZE_T_CLEAN
-#include "probes/start/start.h"
+#include "module/bindings.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,8 +39,6 @@ static bool hooks_are_out(void)
     Py_XDECREF(call);
     return lc_raised_settle(before, done);
 }
-
-/* ---- imports ------------------------------------------------------------------------------ */
 
 static bool is_called(PyObject *name, const char *text)
 {
@@ -83,8 +98,6 @@ static PyObject *call_get_data(lc_patched *patch, PyObject *const *args, size_t 
     return data;
 }
 
-/* ---- the calls of Python ------------------------------------------------------------------ */
-
 static PyObject *start_notes(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *path, *over;
@@ -102,8 +115,7 @@ static PyObject *start_notes(PyObject *Py_UNUSED(module), PyObject *args)
         Py_RETURN_FALSE;
     }
     if (error != 0) {
-        errno = error;
-        return PyErr_SetFromErrno(PyExc_OSError);
+        return lc_os_error(error);
     }
     if (imports) {
         PyObject *main_module = PyImport_AddModule("__main__"); /* borrowed */
@@ -143,12 +155,12 @@ static PyObject *start_over(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 }
 
 static PyMethodDef functions[] = {
-    {"start_notes", start_notes, METH_VARARGS, "See probes/start/start.h."},
-    {"start_import", start_import, METH_O, "See probes/start/start.h."},
-    {"start_read", start_read, METH_O, "See probes/start/start.h."},
-    {"start_ready", start_ready, METH_NOARGS, "See probes/start/start.h."},
-    {"start_frame", start_frame, METH_NOARGS, "See probes/start/start.h."},
-    {"start_over", start_over, METH_NOARGS, "See probes/start/start.h."},
+    {"start_notes", start_notes, METH_VARARGS, "See probes/start/start.c."},
+    {"start_import", start_import, METH_O, "See probes/start/start.c."},
+    {"start_read", start_read, METH_O, "See probes/start/start.c."},
+    {"start_ready", start_ready, METH_NOARGS, "See probes/start/start.c."},
+    {"start_frame", start_frame, METH_NOARGS, "See probes/start/start.c."},
+    {"start_over", start_over, METH_NOARGS, "See probes/start/start.c."},
     {NULL, NULL, 0, NULL},
 };
 

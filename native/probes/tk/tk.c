@@ -1,4 +1,37 @@
-#include "probes/tk/tk.h"
+/* What Tcl and Tk do on a thread that runs them, where Python may not be called.
+ *
+ * Waits: an event source of Tcl's says when Tcl is about to wait, and when it has waited.
+ * Tcl_CreateEventSource(3tcl): the setup procedures of all sources run before each wait, their check
+ * procedures after it, also where Tcl does not block (update()). They run without the GIL: a source in Python
+ * would have to get the GIL twice a turn. loop_hooks.h says whose the turns are.
+ *
+ * Frames: Tk draws when Tcl is idle, without a sign: the calls by which libtk puts something on the screen are
+ * hooked in its table of imported functions (got.h), and those that go to a window are a drawing. A frame is
+ * all that is drawn between two waits of Tcl's, or by one update_idletasks(); of all windows of the thread
+ * together.
+ *
+ * Events: a generic handler sees each event of X before Tk's bindings do: what the user does to a button comes
+ * to Python only as a call of its command.
+ *
+ * All of it is kept until a place where Python may be called: the begin of a command, the end of update().
+ * Tcl is found in what _tkinter is linked to: nothing of ours is.
+ *
+ * Calls of Python; all under the GIL, and but for tk_learn about the calling thread.
+ *
+ * tk_learn(path of the extension module _tkinter | None) -> (waits, frames): what can be seen from now on.
+ * None: _tkinter is part of the program itself.
+ *
+ * tk_end(): nothing is drawn that is seen, and the thread's waits and events are not seen any more; those of
+ * other threads mean nothing where no engine runs.
+ *
+ * tk_shown(in_command) -> (is_new, look, ((waited_ns, asked_ns, drawn_ns), ...)) | None: the thread runs Tcl,
+ * and what is kept of it, if there is anything. `is_new`: it is seen for the first time under this engine;
+ * `look`: the focus may be another. `in_command`: a command begins.
+ *
+ * tk_updated(): the program has had everything drawn, by update() or update_idletasks().
+ *
+ * tk_input() -> (X's type, button, time in ms) | None: the user's event that is served; once. */
+#include "module/bindings.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -7,7 +40,6 @@
 #include "core/got/got.h"
 #include "module/thread_lane.h"
 #include "probes/hooks/hook_set.h"
-#include "probes/hooks/thread_memory.h"
 #include "probes/hooks/wait_hook.h"
 
 /* A shorter wait asked for events that were there, or not: things may be left to be drawn after it. */
@@ -93,10 +125,7 @@ static inline void note_drawing(void *display, unsigned long number)
         note_drawing(display, to);                                                                           \
         return name##_next[way] arguments;                                                                   \
     }
-#define DRAWING(name, parameters, arguments)                                                                 \
-    typedef int(*name##_function) parameters;                                                                \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                        \
-    LC_HOOK_EACH_WAY(DRAWING_WAY, name, parameters, arguments)
+#define DRAWING(...) LC_HOOKS(DRAWING_WAY, int, __VA_ARGS__)
 
 DRAWING(XCopyArea,
         (void *display, unsigned long from, unsigned long to, void *gc, int from_x, int from_y,
@@ -124,7 +153,6 @@ static void unhook(void)
     }
 }
 
-/* All of them or none. */
 static bool hook(void *object)
 {
     unhook();
@@ -153,7 +181,6 @@ static void count_wait(lc_tk_thread *thread)
     thread->wait_begin_ns = thread->wait_end_ns;
 }
 
-/* What there is to draw is drawn. */
 static void end_frame(lc_tk_thread *thread)
 {
     if (thread->drawn_ns == 0) {
@@ -318,18 +345,14 @@ static PyObject *take_frames(lc_tk_thread *thread)
 {
     const uint32_t count = thread->count;
     thread->count = 0;
-    PyObject *frames = PyTuple_New(count);
+    PyObject *frames = PyList_New(0);
     for (uint32_t i = 0; frames != NULL && i < count; i++) {
         const frame *each = &thread->frames[i];
-        PyObject *one = Py_BuildValue("(KKK)", (unsigned long long)each->waited_ns,
-                                      (unsigned long long)each->asked_ns, (unsigned long long)each->drawn_ns);
-        if (one == NULL) {
-            Py_CLEAR(frames);
-        } else {
-            PyTuple_SET_ITEM(frames, i, one);
-        }
+        lc_append(&frames,
+                  Py_BuildValue("(KKK)", (unsigned long long)each->waited_ns,
+                                (unsigned long long)each->asked_ns, (unsigned long long)each->drawn_ns));
     }
-    return frames;
+    return lc_tuple_of(frames);
 }
 
 PyObject *lc_tk_shown(PyObject *Py_UNUSED(module), PyObject *in_command)

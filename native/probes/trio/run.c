@@ -1,4 +1,20 @@
-#include "probes/trio/run.h"
+/* A run of trio's: its group of instruments (trio._core._instrumentation.Instruments) in C, which notes turns
+ * and callbacks by itself.
+ *
+ * trio asks its group before each step of a task, and after it, whether any instrument wants to know, in
+ * Python. An instrument of ours (trio.abc.Instrument) costs a tenth of an echo server's requests, for all
+ * that trio does to call it. A group that answers, and is called, in C costs about what the plain one does.
+ * Instruments of others are called as ever. A step ends when trio asks who wants to know of its end.
+ *
+ *     class Group(native.TrioGroup, Instruments): _call_others = Instruments.call
+ *
+ * All on the run's thread, under the GIL. Steps are callbacks. Turns are the hooked waits of the run's thread
+ * (wait_hook.h) where trio's wait could be hooked, and before_io_wait and after_io_wait where it could not.
+ * A guest run has no wait and no turn: its steps run inside a callback of the host's, which is judged up to
+ * each. A group may be older than the engine, and outlive it.
+ *
+ * learn_trio(trio.lowlevel.Task) -> bool: whether tasks can be named. */
+#include "module/bindings.h"
 
 #include "probes/hooks/loop_hooks.h"
 #include "cpython/objects/raised.h"
@@ -146,7 +162,6 @@ static PyObject *own_data(trio_group *self)
     return self->data;
 }
 
-/* -1 with an exception set. */
 static int is_wanted_by_others(trio_group *self, PyObject *name)
 {
     PyObject *data = own_data(self);
@@ -277,22 +292,10 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot slots[] = {
-    {Py_tp_doc, "A base for groups of trio's instruments; see probes/trio/run.h."},
-    {Py_tp_new, make},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    LC_STAND_IN_SLOTS,
-    {Py_sq_contains, contains},
-    {0, NULL},
-};
-
-static PyType_Spec spec = {
-    .name = "loopcanary._native.TrioGroup",
-    .basicsize = sizeof(trio_group),
-    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_BASETYPE,
-    .slots = slots,
-};
+LC_STAND_IN_SPEC(spec, "TrioGroup", trio_group, Py_TPFLAGS_BASETYPE,
+                 {Py_tp_doc, "A base for groups of trio's instruments; see probes/trio/run.c."},
+                 {Py_tp_new, make}, {Py_tp_methods, methods}, {Py_tp_members, members},
+                 {Py_sq_contains, contains});
 
 int lc_trio_run_add(PyObject *module)
 {

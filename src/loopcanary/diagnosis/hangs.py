@@ -1,7 +1,7 @@
 """Programs that do not start or end, as issues.
 
 The watchdog has found that nothing gets on, and that nothing from outside can help
-(native/core/watchdog/outside_turn.h). This part says where the main thread is, and for which thread it waits.
+(native/core/watchdog/watch_state.h). This part says where the main thread is, and for which thread it waits.
 """
 
 from __future__ import annotations

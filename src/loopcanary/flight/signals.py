@@ -21,7 +21,7 @@ SIGNAL_ENTRY = Layout(
     f"Q sequence number code pid uid at_ns ends tid\n{COMMAND_BYTES}s command\nQ stack",
 )
 SIGNALS = Layout("lc_signals", f"Q seen named\n48s reserved\n{SIGNALS_KEPT * SIGNAL_ENTRY.size}s kept")
-"""As in native/core/flight/signal_format.h; test_format_agreement.py compares them."""
+"""As in native/core/flight/flight_format.h; test_format_agreement.py compares them."""
 
 _SENT: Final = frozenset(code % (1 << 64) for code in (0, -1, -6))
 """Codes of those that a process has sent: SI_USER, SI_QUEUE, SI_TKILL of sigaction(2)."""

@@ -48,7 +48,7 @@ class Scopes(Protocol):
 
 class ServingEngine(Protocol):
     """What the native engine offers servers whose answers it times, and ASGI frameworks: in
-    native/probes/answers/hook.h, native/probes/asgi/route.h."""
+    native/probes/answers/hook.c, native/probes/asgi/route.c."""
 
     def asgi_root(self, function: object, /) -> object:
         """This coroutine function is all of a request's task."""
@@ -71,7 +71,7 @@ class ServingEngine(Protocol):
 
     def start_ready(self) -> object:
         """The program's application object is made: a moment of its start, where that is recorded. In
-        native/probes/start/start.h."""
+        native/probes/start/start.c."""
 
     def answers_behind_tls(self) -> object:
         """Some connections have TLS, of which the engine can time none: one request of sixteen goes to

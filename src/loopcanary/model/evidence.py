@@ -278,4 +278,4 @@ class StallEvidence:
     earlier_collections: tuple[Collection, ...] = ()
     """Garbage collections that were over before the stall began."""
     hang: IssueKind | None = None
-    """Not a stall: the program does not start or end (native/core/watchdog/outside_turn.h)."""
+    """Not a stall: the program does not start or end (native/core/watchdog/watch_state.h)."""

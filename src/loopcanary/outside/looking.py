@@ -35,7 +35,7 @@ SyscallName = Callable[[int], str | None]
 
 
 class Walker(Protocol):
-    """The part of the extension that reads another process: see native/module/other_process.h."""
+    """The part of the extension that reads another process: see native/module/other_process.c."""
 
     OUTSIDE_SYMBOLS: Sequence[str]
 

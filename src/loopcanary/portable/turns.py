@@ -267,7 +267,7 @@ class TurnHooks:
     """The callbacks end that were begun in the innermost call of `around_works`."""
 
     def around_wait(self, function: Callable[..., Any], /) -> Callable[..., Any]:
-        """The function's call is the loop's wait. This and the next two: native/probes/hooks/around.h."""
+        """The function's call is the loop's wait. This and the next two: native/probes/hooks/loop_hooks.h."""
 
         def waiting(*args: Any, **names: Any) -> Any:
             self.wait_begin()

@@ -1,7 +1,6 @@
 /* A clock that stands, in the C library's place: for tests of schedules, ages and deadlines. However long a crowded
  * machine does not run such a test, no time passes for what it tests. */
-#ifndef LOOPCANARY_STILL_CLOCK_H
-#define LOOPCANARY_STILL_CLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -42,4 +41,3 @@ static inline void stop_clock(void)
 /* Any thread. */
 static inline void pass_time(uint64_t ns) { (void)atomic_fetch_add(&still_ns, ns); }
 
-#endif

@@ -1,6 +1,5 @@
 /* A library whose calls are replaced, built in each way that a linker can bind it (relocations/calls.c). */
-#ifndef LOOPCANARY_BOUND_LIBRARY_H
-#define LOOPCANARY_BOUND_LIBRARY_H
+#pragma once
 
 #include "core/got/got.h"
 
@@ -90,5 +89,3 @@ static inline void protection(const void *address, char may[5])
 }
 
 #define LIBRARY(name, flags) {GOT_LIBRARIES "/" name ".so", flags, name ".so", NULL, NULL, NULL, NULL}
-
-#endif

@@ -1,5 +1,5 @@
 /* How entries are stored to: with what a sandbox leaves, and beside others who patch and call
- * (core/got/entry_store.h). */
+ * (core/got/got.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>

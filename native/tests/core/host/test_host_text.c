@@ -1,5 +1,5 @@
 /* What /proc, PSI and cgroups say of the host: real texts, cut ones, hostile ones. */
-#include "core/host/host_text.h"
+#include "core/host/proc_text.h"
 
 #include <stdlib.h>
 #include <string.h>

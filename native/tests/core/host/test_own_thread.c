@@ -44,7 +44,7 @@ TEST(it_says_whether_it_has_more)
     struct rlimit before, no_file;
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0 && pthread_barrier_init(&turn, NULL, 2) == 0);
     no_file = (struct rlimit){0, before.rlim_max};
-    CHECK(lc_own_thread_start(follow, NULL) == 0);
+    CHECK(lc_own_thread_start(follow, NULL, false) == 0);
     let_it_follow();
     capabilities(SYS_capset, (struct __user_cap_data_struct *)none);
     CHECK(setrlimit(RLIMIT_NOFILE, &no_file) == 0);

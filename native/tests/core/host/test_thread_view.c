@@ -15,7 +15,7 @@
 
 #include "tests/check.h"
 #include "core/flight/flight_format.h"
-#include "core/clock/thread_clock.h"
+#include "core/clock/clock.h"
 
 /* A thread does one thing after another, each until a byte comes. */
 static int orders[2];

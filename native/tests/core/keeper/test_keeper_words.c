@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/keeper/keeper_words.h"
+#include "core/keeper/courier.h"
 #include "tests/check.h"
 #include "tests/core/clock/still_clock.h"
 

@@ -1,6 +1,5 @@
 /* A flight file, a lane and a watchdog that is driven by hand: what the stories of the tests play on. */
-#ifndef LOOPCANARY_BENCH_LANE_H
-#define LOOPCANARY_BENCH_LANE_H
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -107,5 +106,3 @@ static inline uint64_t counted(const stage *s, lc_counter counter)
 {
     return LC_LOAD(s->flight.counters[counter]);
 }
-
-#endif

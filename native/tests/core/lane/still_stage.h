@@ -1,6 +1,5 @@
 /* A stage whose clocks stand but for the ages that a story sets: what a lane and its watchdog measure is exact. */
-#ifndef LOOPCANARY_STILL_STAGE_H
-#define LOOPCANARY_STILL_STAGE_H
+#pragma once
 
 #include "tests/core/clock/still_clock.h"
 #include "tests/core/lane/bench_lane.h"
@@ -27,4 +26,3 @@ static inline void stage_open_still(stage *s)
     (void)stage_lane(s, 0); /* its limits, in these ticks */
 }
 
-#endif

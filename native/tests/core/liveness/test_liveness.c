@@ -1,5 +1,5 @@
 /* Progress of loops, and what a service manager is told: pure stories, and one that is sent. */
-#include "core/liveness/liveness.h"
+#include "core/watchdog/watch_state.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,5 @@
 /* Stories of signals, each in a child process; what it saw is in memory that it shares with the test. */
-#ifndef LOOPCANARY_IN_CHILD_H
-#define LOOPCANARY_IN_CHILD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -70,5 +69,3 @@ static inline int run_stories(void)
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return run_tests();
 }
-
-#endif

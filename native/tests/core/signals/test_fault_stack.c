@@ -1,5 +1,5 @@
 /* Alternate stacks: a stack that has run over leaves a note, and the process ends as without us. */
-#include "core/signals/fault_stack.h"
+#include "core/signals/disposition.h"
 
 #include <sys/resource.h>
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "core/signals/disposition.h"
-#include "core/watchdog/stall_watch.h"
+#include "core/watchdog/watch_state.h"
 #include "tests/core/lane/bench_lane.h"
 
 static stage s;

@@ -8,10 +8,9 @@
 
 #include "tests/check.h"
 #include "core/clock/clock.h"
-#include "core/clock/thread_clock.h"
 #include "core/host/thread_view.h"
 #include "core/lane/lane.h"
-#include "core/waits/lock_circle.h"
+#include "core/waits/wait_view.h"
 #include "tests/core/watchdog/scripted_source.h"
 
 enum { THREADS = 3 };

@@ -19,8 +19,6 @@
 
 #include "tests/check.h"
 #include "core/clock/clock.h"
-#include "core/waits/descriptor_target.h"
-#include "core/waits/syscall_shape.h"
 #include "core/waits/wait_target.h"
 
 #ifndef SO_PEERNAME

@@ -1,6 +1,5 @@
 /* A frame source whose stacks the test writes. */
-#ifndef LOOPCANARY_SCRIPTED_SOURCE_H
-#define LOOPCANARY_SCRIPTED_SOURCE_H
+#pragma once
 
 #include <string.h>
 
@@ -128,5 +127,3 @@ static inline scripted_source scripted(void)
         .depth = 3,
     };
 }
-
-#endif

@@ -1,6 +1,6 @@
 /* A machine that sleeps and a counter that is set, in the middle of work. The clocks are virtual: to go
  * on, what was before is moved into the past, on the ticks alone. */
-#include "core/watchdog/stall_slot.h"
+#include "core/watchdog/watch_state.h"
 #include "tests/core/lane/still_stage.h"
 
 static stage s;

@@ -7,9 +7,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "core/host/thread_list.h"
 #include "core/host/thread_view.h"
-#include "core/watchdog/outside_turn.h"
+#include "core/watchdog/watch_state.h"
 #include "tests/core/lane/bench_lane.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -1,6 +1,5 @@
 /* Walks over a made-up interpreter, for tests that are run in the layout of every version. */
-#ifndef LOOPCANARY_MADE_UP_WALKS_H
-#define LOOPCANARY_MADE_UP_WALKS_H
+#pragma once
 
 #include "fuzz/made_up_memory.h"
 #include "tests/check.h"
@@ -61,5 +60,3 @@ static inline void run_tests_of_all_versions(void)
         run_tests();
     }
 }
-
-#endif

@@ -1,6 +1,6 @@
 """Errands: the side of who asks.
 
-The program is asked by a file beside its flight file and a count in it (native/module/keeper/errands.h), and
+The program is asked by a file beside its flight file and a count in it (native/module/keeper/line.c), and
 answers by another file.
 """
 

@@ -1,5 +1,5 @@
 """The Tk probe of the native engine: commands and loops as `portable` sees them, and what Tcl and Tk do
-between them: waits, frames, the events of X (native/probes/tk/tk.h).
+between them: waits, frames, the events of X (native/probes/tk/tk.c).
 """
 
 from __future__ import annotations
