@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
+from loopcanary.model import Stall
+from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.protocols.kinds import Kind, fingerprint_of, meanwhile_words
-
-if TYPE_CHECKING:
-    from loopcanary.model import Stall
-    from loopcanary.model.issues.facts import IssueFacts
 
 _I = TypeVar("_I", bound="IssueFacts")
 NO_STALL = "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from loopcanary.late_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from loopcanary.model import FindingRule, FoundAt
+from loopcanary.model import FindingRule, FoundAt
 
 
 class Line(NamedTuple):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import Self
 
 import loopcanary
 from loopcanary.pytesting.limits import Limit, duration_ns, told
 from loopcanary.pytesting.watch import TestsWatch
-
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
 
 
 class no_stall:  # noqa: N801 - reads as a statement: with loopcanary.no_stall("20ms")

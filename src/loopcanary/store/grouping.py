@@ -4,19 +4,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
-from loopcanary.model import Cause, Stall
+from loopcanary.model import Cause, Issue, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, IssueTime, TimeCell, time_in_cells
 from loopcanary.store.records import issue_of
 from loopcanary.store.search import bounded, narrowed, storable, summed_condition
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.model import Issue
 
 
 class _Sums(NamedTuple):

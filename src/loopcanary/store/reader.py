@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from loopcanary.model import Issue, Session
 from loopcanary.model.search import (
     GroupSums,
     IssueGroup,
@@ -19,14 +22,8 @@ from loopcanary.model.search import (
     Totals,
 )
 from loopcanary.store import records, search
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Hashable, Iterator, Sequence
-
-    from loopcanary.model import Issue, Session
-    from loopcanary.store.sqlite.database import Database
-    from loopcanary.store.unreadable import Unreadable
+from loopcanary.store.sqlite.database import Database
+from loopcanary.store.unreadable import Unreadable
 
 _READ_BATCH = 32
 _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"

@@ -4,15 +4,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sqlite3
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.store.search import bounded
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from loopcanary.store.sqlite.database import Database
+from loopcanary.store.sqlite.database import Database
 
 _BATCH = 500
 """Issues deleted in one transaction: some milliseconds, so that writers hardly wait."""

@@ -4,17 +4,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from loopcanary.model import IssueKind
 from loopcanary.model.search import IssueMark, IssueQuery
 from loopcanary.protocols.kinds import readable_kinds
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
 
 QUIET = "-quiet"
 """Ends the column `kind` of an issue that is not news, such as a start within its limit, so that sums leave

@@ -6,7 +6,7 @@ import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,10 +22,8 @@ from loopcanary.facts import working_folder
 from loopcanary.model import IssueKind, Startup
 from loopcanary.model.config import OFF
 from loopcanary.model.search import IssueQuery, of_type
-
-if TYPE_CHECKING:
-    from loopcanary.protocols.stores import IssueStore
-    from loopcanary.report.ci.budget import Judged
+from loopcanary.protocols.stores import IssueStore
+from loopcanary.report.ci.budget import Judged
 
 _BUGS_SHOWN = 5
 _STEP_NS = 20_000_000

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from loopcanary.store.sqlite import schema
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from loopcanary.store.sqlite.database import Database
+from loopcanary.store.sqlite.database import Database
 
 
 class Overlay:

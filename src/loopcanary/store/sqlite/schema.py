@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import sqlite3
+import sqlite3
 
 # Payloads have a table of their own: the rows that reports group, count and search stay short, so a
 # report over 100,000 stalls reads 30 MB instead of 400.
