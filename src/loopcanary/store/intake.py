@@ -89,7 +89,7 @@ class Intake:
         # If anything goes wrong, it is thrown away.
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute("PRAGMA synchronous = OFF")
-        schema.migrate(self._connection)
+        schema.create(self._connection)
         self._connection.execute("BEGIN")
 
     def add_session(self, session: Session) -> None:
