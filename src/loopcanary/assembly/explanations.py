@@ -15,12 +15,7 @@ from loopcanary.source_text import FileSources, SourceLines
 
 
 def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
-    """What an issue's fingerprint was made of, each part as `name=value`; empty where that is not known.
-
-    Args:
-        issue: Of any kind.
-        stalls: Those in it.
-    """
+    """What an issue's fingerprint was made of, each part as `name=value`; empty where that is not known."""
     if isinstance(issue, Stall):
         return _stall_parts(issue)
     return kind_of(issue).grouped(issue, stalls)

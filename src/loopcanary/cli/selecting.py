@@ -73,7 +73,6 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def bug_option(text: str) -> Callable[[Any], Any]:
-    """The option `--bug`, with this help."""
     return click.option("--bug", "group", metavar="FINGERPRINT", type=WORD, help=text)
 
 
@@ -87,7 +86,6 @@ _NARROWING = (
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command all options of a `Choice`."""
     for option in reversed(_NARROWING):
         command = option(command)
     return selection_options(command)

@@ -62,7 +62,6 @@ class Track:
     """A row of slices. Those of one track nest, or do not overlap."""
 
     number: int
-    """Unique in the trace, from 1."""
     pid: int
     name: str
 

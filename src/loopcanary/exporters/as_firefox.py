@@ -309,7 +309,6 @@ class _ProcessThreads:
         self._add_others(stall, begin_ns)
 
     def _add_calls(self, stall: Stall, tables: ThreadTables) -> bool:
-        """Whether the stall has any."""
         begin_ns = stall.began_wall_ns - self._exported.origin_wall_ns
         calls = exact_calls(stall)
         for call in own_times(calls):

@@ -9,7 +9,6 @@ import struct
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Final, Self
 
 from loopcanary.flight import format as layout
@@ -78,9 +77,7 @@ class FlightFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

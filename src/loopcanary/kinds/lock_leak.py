@@ -45,7 +45,6 @@ class LockLeakKind(Kind[LockLeak]):
         yield f"{count_of(issue.waiting, 'task')} in line for it: {names}{more}"
 
     def figures(self, issue: LockLeak) -> Facts:
-        """The lock and its holder."""
         state = "has ended" if issue.has_ended else "waits for it itself"
         return facts(("lock", name(issue.primitive, 120)), ("acquired by", f"{issue.acquired_by} ({state})"))
 

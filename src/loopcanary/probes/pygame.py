@@ -240,7 +240,6 @@ class GameCalls:
         return True
 
     def _wait_in(self, function: Callable[..., Any], *args: Any, **names: Any) -> Any:
-        """Calls the function as a wait."""
         self._hooks.work_end()
         self._hooks.wait_begin()
         try:

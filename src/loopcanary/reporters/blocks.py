@@ -82,7 +82,6 @@ class Tally:
     _names: dict[Cause, _Named] = field(default_factory=dict)
 
     def add(self, stall: Issue) -> None:
-        """Counts a stall."""
         self.count += 1
         self.total_ns += stall.duration_ns
         self.max_ns = max(self.max_ns, stall.duration_ns)

@@ -65,7 +65,6 @@ class TakenIn:
     updated: int
     """Stalls that were in it, and had not come to their end there."""
     stalls_known: int
-    """Stalls that were in the store already."""
     sessions: int
     """New, or known better now."""
     issues: int

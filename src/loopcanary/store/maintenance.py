@@ -4,20 +4,23 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import Session, SessionEnd, Stall, StallState, TraceFigures
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.store import search
 from loopcanary.store.records import figures_of
 from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_space, sweep, used_bytes
-from loopcanary.store.sqlite.database import Database
 from loopcanary.store.sqlite.files import Aside, set_aside_in
-from loopcanary.store.unreadable import Unreadable
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from loopcanary.store.sqlite.database import Database
+    from loopcanary.store.unreadable import Unreadable
 
 _DELETE_BATCH = 1_000
 

@@ -4,12 +4,9 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from loopcanary.model import Issue, Session
 from loopcanary.model.search import (
     GroupSums,
     IssueGroup,
@@ -22,8 +19,14 @@ from loopcanary.model.search import (
     Totals,
 )
 from loopcanary.store import records, search
-from loopcanary.store.sqlite.database import Database
-from loopcanary.store.unreadable import Unreadable
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from loopcanary.model import Issue, Session
+    from loopcanary.store.sqlite.database import Database
+    from loopcanary.store.unreadable import Unreadable
 
 _READ_BATCH = 32
 _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import Issue, IssueKind, Session, SessionEnd, StallState, TraceFigures
+from loopcanary.model import IssueKind, Session, SessionEnd, StallState, TraceFigures
 from loopcanary.model.issues.facts import UnknownIssue
 from loopcanary.model.search import Remark
 from loopcanary.protocols.kinds import kind_in, kind_of
@@ -16,6 +14,13 @@ from loopcanary.store.errors import StoreError
 from loopcanary.store.search import QUIET, bounded, storable
 from loopcanary.wire import UnknownKindError, WireError, from_wire, to_wire
 from loopcanary.words.sentences import coded, spoken
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from loopcanary.model import Issue
+
 
 SESSION = "id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload"
 ISSUE = (

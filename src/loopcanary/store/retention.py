@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
-import sqlite3
+from typing import TYPE_CHECKING
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.store.search import bounded
-from loopcanary.store.sqlite.database import Database
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from loopcanary.store.sqlite.database import Database
 
 _BATCH = 500
 """Issues deleted in one transaction: some milliseconds, so that writers hardly wait."""

@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import IssueKind
 from loopcanary.model.search import IssueMark, IssueQuery
 from loopcanary.protocols.kinds import readable_kinds
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.words.text import count_of, printable
+
+if TYPE_CHECKING:
+    import sqlite3
 
 QUIET = "-quiet"
 """Ends the column `kind` of an issue that is not news, such as a start within its limit, so that sums leave
@@ -105,7 +107,6 @@ def session_condition(query: IssueQuery) -> tuple[str, list[Any]]:
 
 
 def narrowed(clause: str, term: str) -> str:
-    """The clause with one more term."""
     return f"{clause} AND {term}" if clause else f"WHERE {term}"
 
 

@@ -4,17 +4,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from loopcanary.model import Issue, Session, TraceFigures
-from loopcanary.model.search import Remark
 from loopcanary.store import records
 from loopcanary.store.errors import StoreError
-from loopcanary.store.intake import Intake, TakenIn
 from loopcanary.store.maintenance import Maintenance
 from loopcanary.store.reader import Reader
 from loopcanary.store.records import ISSUE, SESSION, bound, excluded
@@ -23,6 +17,16 @@ from loopcanary.store.search import bounded, storable
 from loopcanary.store.sqlite.database import Database
 from loopcanary.store.sqlite.overlay import Overlay
 from loopcanary.store.unreadable import Unreadable
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+    from typing import Any
+
+    from loopcanary.model import Issue, Session, TraceFigures
+    from loopcanary.model.search import Remark
+    from loopcanary.store.intake import Intake, TakenIn
 
 _SWEEP_EVERY = 256
 

@@ -4,18 +4,22 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from loopcanary.model import Issue, Session
 from loopcanary.model.search import IssueQuery
 from loopcanary.store.records import UnreadableError, issue_of, session_of
 from loopcanary.store.search import narrowed, readable_condition
-from loopcanary.store.sqlite.database import Database
-from loopcanary.store.sqlite.overlay import Overlay
 from loopcanary.words.commands import reading
 from loopcanary.words.text import count_of
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from loopcanary.model import Issue, Session
+    from loopcanary.store.sqlite.database import Database
+    from loopcanary.store.sqlite.overlay import Overlay
 
 _NAMED_MAX = 10
 

@@ -23,7 +23,9 @@ from loopcanary.model import IssueKind, Startup
 from loopcanary.model.config import OFF
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.report.ci.budget import Judged
+from loopcanary.report import text
+from loopcanary.report.ci.budget import Judged, budget_document, judged
+from loopcanary.report.model import build
 
 _BUGS_SHOWN = 5
 _STEP_NS = 20_000_000
@@ -82,8 +84,6 @@ def _run(words: tuple[str, ...], environment: dict[str, str]) -> int:
 def _judge(
     source: IssueStore, query: IssueQuery, wanted: CiSettings, known: frozenset[str] | None
 ) -> list[Judged]:
-    from loopcanary.report.ci.budget import judged
-
     new = len(new_bugs(source, query, known or ()))
     starts = source.groups(replace(query, kind=IssueKind.STARTUP))
     longest = max(starts, key=lambda start: start.max_ns, default=None)
@@ -93,16 +93,12 @@ def _judge(
 
 
 def _report(source: IssueStore, query: IssueQuery, limit: int) -> Any:
-    from loopcanary.report.model import build
-
     return build(source, query, limit=limit, now_wall_ns=time.time_ns())
 
 
 def _show(source: IssueStore, query: IssueQuery, limits: list[Judged]) -> None:
     """Prints the worst bugs, then the budget."""
     from loopcanary.cli.screen import Screen
-    from loopcanary.report import text
-    from loopcanary.report.ci.budget import budget_document
 
     show(_report(source, query, _BUGS_SHOWN), Screen())
     if limits:

@@ -27,6 +27,7 @@ from loopcanary.facts import working_folder
 from loopcanary.model.search import IssueQuery
 from loopcanary.model.stall import Cause
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.report.model import build
 from loopcanary.ui.sources import as_one
 
 
@@ -103,7 +104,6 @@ def _write_report(
 ) -> bool:
     """Writes the report; returns whether it found nothing."""
     from loopcanary.assembly.explanations import delays
-    from loopcanary.report.model import build
 
     report = build(
         source,

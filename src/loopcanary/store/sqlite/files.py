@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loopcanary.facts import is_short_of_descriptors
 from loopcanary.late_dataclass import dataclass
@@ -17,6 +17,10 @@ from loopcanary.model.config import STORE_NAME
 from loopcanary.store.errors import StoreError
 from loopcanary.unpatched import unpatched
 from loopcanary.whose_folder import open_file, reach
+
+if TYPE_CHECKING:
+    import sqlite3
+
 
 FILE_NAME = "loopcanary.db"
 FOLDER_MODE = 0o700

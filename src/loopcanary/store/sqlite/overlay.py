@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from loopcanary.store.sqlite import schema
-from loopcanary.store.sqlite.database import Database
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from loopcanary.store.sqlite.database import Database
 
 
 class Overlay:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
 
 # Payloads have a table of their own: the rows that reports group, count and search stay short, so a
 # report over 100,000 stalls reads 30 MB instead of 400.
