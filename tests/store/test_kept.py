@@ -1,6 +1,6 @@
-"""A store of an earlier layout opens, and its JSON report has the same fields and values, sentences aside.
+"""A store that was written earlier opens, and its report has the same fields and values, sentences aside.
 
-`kept/loopcanary.db.gz` was written with table layout 5: runs of a real program, one of them killed in a
+`kept/loopcanary.db.gz` has runs of a real program, one of them killed in a
 stall, and one issue of each kind. `kept/reports.json` is what `loopcanary` said about it then: the whole
 report, and of others what is not in that one as it is.
 """

@@ -134,7 +134,7 @@ def test_notes_that_were_overwritten_are_counted(program):
 def test_a_long_story_of_an_event_is_cut_not_dropped(program):
     trace = program.tracing.input("qt")
     for at in range(16):
-        trace.handled("ä" * 120, 0, at, at + 1)
+        trace.handled("€" * 120, 0, at, at + 1)
     trace.handled("click", 0, 20, 300 * MS)
     [late] = [note for _, note in notes_in(program.content(), 0) if hasattr(note, "before")]
     assert late.name == "click"
@@ -168,9 +168,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=8), inner, max_size=5),
     max_leaves=30,
 )
+KINDS = ["SceneSlice", "RawInputLag", "RawIdleLag", "InputFigures", "IdleFigures", "Told"]
+NUMBERS = st.lists(st.integers(-1, 1 << 62) | st.lists(st.integers(0, 9), max_size=6), max_size=10)
 RECORDS = st.fixed_dictionaries(
-    {"what": st.sampled_from(["slice", "input", "idle", "input sum", "idle sum"])},
-    optional=dict.fromkeys(("thread", "loop", "scene", "name", "values", "before", "worst"), JSON),
+    {"what": st.sampled_from(KINDS)},
+    optional={"values": st.lists(JSON | NUMBERS, max_size=11), "issue": JSON},
 )
 
 

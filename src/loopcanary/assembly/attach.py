@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopcanary import outside
 from loopcanary.assembly.dump import name_of_syscall
 from loopcanary.model.outside import Attached, Detached, Unseen
+from loopcanary.outside import Interpreter, Process
 from loopcanary.outside.mailbox import Mailbox
 from loopcanary.outside.processes import (
     HangsError,
@@ -18,9 +19,6 @@ from loopcanary.outside.processes import (
     read_task,
 )
 from loopcanary.outside.remote import FIRST_VERSION, nudge, script, send
-
-if TYPE_CHECKING:
-    from loopcanary.outside import Interpreter, Process
 
 _LOOK_EVERY_S = 0.01
 _NUDGE_AFTER_S = 0.1

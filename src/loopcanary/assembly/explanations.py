@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopcanary.diagnosis.code.ownership import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
-from loopcanary.diagnosis.health import delay_shares, delay_without
-from loopcanary.model import Stall
+from loopcanary.diagnosis.health import Cut, delay_shares, delay_without
+from loopcanary.model import Issue, LoopHealth, Stall
 from loopcanary.protocols.kinds import kind_of
 from loopcanary.source_text import FileSources, SourceLines
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from loopcanary.diagnosis.health import Cut
-    from loopcanary.model import Issue, LoopHealth
-
 
 def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
-    """What an issue's fingerprint was made of, each part as `name=value`; empty where that is not known.
-
-    Args:
-        issue: Of any kind.
-        stalls: Those in it.
-    """
+    """What an issue's fingerprint was made of, each part as `name=value`; empty where that is not known."""
     if isinstance(issue, Stall):
         return _stall_parts(issue)
     return kind_of(issue).grouped(issue, stalls)

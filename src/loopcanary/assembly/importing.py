@@ -56,7 +56,6 @@ class TextIntake:
     found: int = 0
     unread: list[Unread] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
-    """Texts in which nothing was found."""
     _sessions: dict[str, Session] = field(default_factory=dict)
     _waiting: list[tuple[Blocked, Text, int]] = field(default_factory=list)
     """With methods whose names may come with a later text."""

@@ -78,13 +78,9 @@ def _plugged_tracers(canary: Canary, native: Native | None) -> Plugged | None:
 
 def _own_tracers(config: Config) -> dict[str, Callable[[], Tracer]]:
     """The built-in tracers that run in the program. Loads only those that the settings ask for."""
-    makers: dict[str, Callable[[], Tracer]] = {}
-    if config.locks:
-        from loopcanary.assembly.tracing.locks import lock_tracer
+    if not (config.locks or config.windows_ns):
+        return {}
+    from loopcanary.assembly.tracing.in_program import lock_tracer, window_tracer
 
-        makers["locks"] = partial(lock_tracer, config)
-    if config.windows_ns:
-        from loopcanary.assembly.tracing.windows import window_tracer
-
-        makers["windows"] = partial(window_tracer, config)
-    return makers
+    makers = {"locks": (config.locks, lock_tracer), "windows": (config.windows_ns, window_tracer)}
+    return {name: partial(make, config) for name, (is_wanted, make) in makers.items() if is_wanted}

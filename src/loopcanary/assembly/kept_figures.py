@@ -84,7 +84,6 @@ class KeptFigures:
         ]
 
     def stored(self) -> list[Stall]:
-        """The stalls that a keeper has stored."""
         from loopcanary.assembly.store import open_store
         from loopcanary.model.search import STALLS, of_type
 

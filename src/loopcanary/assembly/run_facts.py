@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from loopcanary.assembly import native_module
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Config, Session
+from loopcanary.protocols.plugins import TextScreen
 from loopcanary.whose_stderr import is_a_child, is_by_hand, may_speak
-
-if TYPE_CHECKING:
-    from loopcanary.protocols.plugins import TextScreen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

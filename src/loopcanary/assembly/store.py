@@ -290,7 +290,6 @@ def slow_methods(stall: Stall, session: Session, config: Config) -> Sequence[Iss
 
 
 def host_name() -> str:
-    """Name of this host, as sessions have it."""
     if hasattr(os, "uname"):
         return os.uname().nodename
     import platform  # only where the cheaper source is missing
@@ -305,7 +304,6 @@ def paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
 
 
 def config_of(facts: dict[str, Any]) -> Config:
-    """Its settings."""
     settings = facts.get(SETTINGS)
     if not isinstance(settings, dict):
         return Config()

@@ -35,7 +35,6 @@ class Contents:
     issues: Iterator[Issue]
     """Stalls first."""
     session: Callable[[str], Session | None]
-    """Finds a session by its id."""
     remarks: Mapping[str, Remark] = field(default_factory=dict)
     """Remarks by fingerprint; those of bugs in the bundle go along."""
 

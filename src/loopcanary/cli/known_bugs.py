@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from loopcanary.cli.output import made_by, opened_output
 from loopcanary.cli.refusals import refuse
 from loopcanary.facts import working_folder
-from loopcanary.model.search import IssueQuery
+from loopcanary.model import Issue, Session
+from loopcanary.model.search import IssueGroup, IssueQuery
 from loopcanary.model.stall import Cause
+from loopcanary.protocols.stores import IssueStore
+from loopcanary.report.model import Report
 from loopcanary.wire.known import bugs_named
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from loopcanary.model import Issue, Session
-    from loopcanary.model.search import IssueGroup
-    from loopcanary.protocols.stores import IssueStore
-    from loopcanary.report.model import Report
 
 _GIT_S = 30
 

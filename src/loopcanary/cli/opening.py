@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loopcanary import whose_folder
 from loopcanary.cli.param_types import FOLDER
 from loopcanary.cli.refusals import NotFoundError, refuse
 
@@ -100,7 +101,6 @@ def found_stores(given: tuple[Path, ...], *, make: bool = False, writes: bool = 
 
 def become_owner(stores: Sequence[Store]) -> None:
     """Makes root, who is about to write, the owner of these stores, for good. StoreError: it cannot."""
-    from loopcanary import whose_folder
     from loopcanary.store import StoreError
 
     for store in stores:

@@ -72,7 +72,6 @@ LIMITS = {
     "sarif": 1_000,
     "junit": 1_000,
 }
-"""The default of `--limit`."""
 
 
 def format_option(*more: str) -> Callable[[Any], Any]:

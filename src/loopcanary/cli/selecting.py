@@ -73,7 +73,6 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def bug_option(text: str) -> Callable[[Any], Any]:
-    """The option `--bug`, with this help."""
     return click.option("--bug", "group", metavar="FINGERPRINT", type=WORD, help=text)
 
 
@@ -87,22 +86,38 @@ _NARROWING = (
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command all options of a `Choice`."""
     for option in reversed(_NARROWING):
         command = option(command)
     return selection_options(command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """The values of these options, under their names."""
+class Selection:
+    """The values of the selection's options, under their names."""
 
     since: int | None
     until: int | None
     causes: tuple[str, ...]
     words: tuple[str, ...]
     session: str | None
-    group: str | None
+    group: str | None = None
+
+    @property
+    def query(self) -> IssueQuery:
+        return IssueQuery(
+            since_wall_ns=self.since,
+            until_wall_ns=self.until,
+            causes=frozenset(Cause(cause) for cause in self.causes),
+            words=self.words,
+            session=self.session,
+            fingerprint=self.group,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Selection):
+    """As Selection, of the options that choose single issues, too."""
+
     stall: str | None
     scene: str | None
     loop: str | None
@@ -116,17 +131,6 @@ class Choice:
             source = as_one([store.reader for store in stores])
             stall = _only("stall", stall, ids_like(source, stall), stores)
         return replace(self, stall=stall, group=None if group is None else the_bug(stores, group))
-
-    @property
-    def query(self) -> IssueQuery:
-        return IssueQuery(
-            since_wall_ns=self.since,
-            until_wall_ns=self.until,
-            causes=frozenset(Cause(cause) for cause in self.causes),
-            words=self.words,
-            session=self.session,
-            fingerprint=self.group,
-        )
 
     def issues(self, source: IssueStore) -> Iterator[Issue]:
         """The chosen issues of every kind, by session and thread, oldest first; stalls first."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import click
 
 from loopcanary.cli.options import SETTINGS, Option, folder_problem
 from loopcanary.cli.param_types import FOLDER, WORD
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from loopcanary.model import Config
+from loopcanary.model import Config
 
 
 def settings_options(command: Callable[..., Any], *, more: Iterable[Option] = ()) -> Callable[..., Any]:

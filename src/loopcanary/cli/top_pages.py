@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.document.layout import Sheet
+from loopcanary.document.parts import Document
 from loopcanary.facts import working_folder
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ class LivePages:
         return Sheet(width=min(width, 120), folder=self._folder)
 
     def _group(self, row: LaneRow, sheet: Sheet) -> Iterator[Text]:
-        from loopcanary.document.parts import Document
         from loopcanary.report.issue import issue_blocks
         from loopcanary.report.text import rich_lines
 

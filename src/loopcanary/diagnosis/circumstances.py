@@ -501,7 +501,6 @@ def _names(text: str) -> set[str]:
 _OF_FUNCTION = 0x1
 """CO_OPTIMIZED: set for every function, so that 0 means not known, or a module."""
 _ASYNC_GENERATOR = 0x200
-"""CO_ASYNC_GENERATOR."""
 _AWAITS = 0x80 | _ASYNC_GENERATOR
 """And CO_COROUTINE."""
 _HANDED_MAX = 60

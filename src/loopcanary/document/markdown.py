@@ -169,7 +169,6 @@ def _inline(piece: doc.Piece, folder: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
     text = printable(text)
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
     # Entities made above hold `#` and `;`, which must stay.

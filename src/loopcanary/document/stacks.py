@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import dim, name, part, place_of, said
-from loopcanary.document.parts import Frames, Indented, Piece, Tone
+from loopcanary.document.parts import Block, Frames, Indented, Piece, Pieces, Tone
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model import StackFrame, WeightedStack
 from loopcanary.model.loop_frames import work_of
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of, library_path, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.document.parts import Block, Pieces
-    from loopcanary.model import StackFrame, WeightedStack
 
 _ROWS_MAX = 100
 

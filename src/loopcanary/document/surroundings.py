@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from loopcanary.document.makers import NAME_MAX, said
 from loopcanary.document.parts import Share, Shares, Tone
+from loopcanary.model import Issue, Ledger, Session, Surroundings
 from loopcanary.model.units import format_duration, format_size
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from loopcanary.model import Issue, Ledger, Session, Surroundings
 
 LEDGER_LEAST = 0.005
 """A smaller share of a stall is not worth a word."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopcanary.document.makers import dim, line, name, part, place_of, said
-from loopcanary.document.parts import Tree, TreeRow
+from loopcanary.document.parts import Block, Pieces, Tree, TreeRow
+from loopcanary.model import SlowMethod, StackFrame, Startup, TracedCalls, TracedWork
 from loopcanary.model.calls import heaviest, levels
 from loopcanary.model.units import format_duration
 from loopcanary.words.traced import left_out_words, work_words
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block, Pieces
-    from loopcanary.model import SlowMethod, StackFrame, Startup, TracedCalls, TracedWork
 
 _CALLS_MAX = 40
 _WORK_MAX = 12

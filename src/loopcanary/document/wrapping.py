@@ -68,7 +68,6 @@ def wrapped(pieces: Pieces, width: int) -> Iterator[Pieces]:
 
 
 def _words(pieces: Pieces) -> list[Pieces]:
-    """The words, each with the tones of its pieces."""
     words: list[list[Piece]] = [[]]
     for piece in pieces:
         for number, text in enumerate(_UNIT.sub(_NO_BREAK, piece.text).split(" ")):

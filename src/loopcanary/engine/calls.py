@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from loopcanary.engine import Boundary
+from loopcanary.engine import Boundary
 
 METHODS = "methods"
 """The name of those that the setting asks for, as a tracer."""

@@ -14,7 +14,6 @@ from loopcanary.model.scene import scene_name
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from datetime import timedelta
-    from types import TracebackType
     from typing import Any, Self
 
     from loopcanary.protocols.engine import ScopeListener
@@ -63,9 +62,7 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
             listener.set_scene(self._name)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._token is not None:
             SCENE.reset(self._token)
             _end(self._held)
@@ -122,9 +119,7 @@ class keep_scene:  # noqa: N801 - as scene
         self._before = SCENE.get()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         back_to_scene(self._before)
 
 
@@ -158,9 +153,7 @@ class watch:  # noqa: N801 - as scene
                 self._listener.allow(self._ns)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._token is not None and self._listener is not None:
             self._listener.work_end(self._token)
 
@@ -179,11 +172,9 @@ class watch_for(watch):  # noqa: N801 - as scene
         self._before.__enter__()
         return super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, traceback)
-        self._before.__exit__(kind, error, traceback)
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self._before.__exit__(*error)
 
 
 def allow_ns(duration_ns: int) -> None:
@@ -213,7 +204,5 @@ class expect:  # noqa: N801 - as scene
         allow_ns(self._ns)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """The grant stays until the callback ends."""

@@ -37,7 +37,6 @@ class Exported:
     origin_wall_ns: int
     """No stall began before it; the times of some formats count from it."""
     programs: Mapping[str, Program] = field(default_factory=dict)
-    """By session."""
     each_call: Mapping[str, Sequence[TimedCall]] = field(default_factory=dict)
     """The traced calls of stalls one by one, by stall, if they are known."""
 

@@ -23,9 +23,9 @@ from loopcanary.exporters.texts import (
     activity_words,
     earlier_name,
     encoded,
+    facts_of,
     frame_name,
     name_of,
-    place_of,
     short_place,
     whole,
 )
@@ -43,6 +43,7 @@ _OTHER_THREADS_MAX = 256
 _MORE_THREADS = "more threads"
 _CALLS = f"{NAME}, merged by path"
 _HELD_UP_BY = "held up by"
+_LEDGER = ("on_cpu", "gil_wait", "run_queue", "blocked", "gc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,6 @@ class Track:
     """A row of slices. Those of one track nest, or do not overlap."""
 
     number: int
-    """Unique in the trace, from 1."""
     pid: int
     name: str
 
@@ -179,33 +179,20 @@ class _ProcessTracks:
 
 
 def _stall_facts(stall: Stall) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "cause": stall.cause.value,
-        "confidence": stall.confidence,
-        "group": stall.fingerprint,
-        "id": stall.id,
+    told: dict[str, Any] = {
         "state": stall.state.value,
         "severity": stall.severity.value,
         "loop": stall.loop,
-        "callback": stall.callback,
         "task": stall.task,
-        "scene": stall.scene,
-        "culprit": place_of(stall),
-        "source": None if stall.culprit is None else stall.culprit.source,
-        "holder": None if stall.holder is None else stall.holder.thread,
         "waited_on": None if stall.waited_on is None else stall.waited_on.name,
         "evidence": "\n".join(stall.evidence),
-        "advice": stall.advice,
-        **{
-            f"{name}_ms": None if ns is None else ns / 1_000_000
-            for name in ("on_cpu", "gil_wait", "run_queue", "blocked", "gc")
-            for ns in (getattr(stall.ledger, f"{name}_ns"),)
-        },
     }
+    ledger = {name: getattr(stall.ledger, f"{name}_ns") for name in _LEDGER}
     return {
-        name: whole(value) if isinstance(value, str) else value
-        for name, value in facts.items()
-        if value not in (None, "")
+        **facts_of(stall),
+        "confidence": stall.confidence,
+        **{name: whole(value) for name, value in told.items() if value},
+        **{f"{name}_ms": ns / 1_000_000 for name, ns in ledger.items() if ns is not None},
     }
 
 

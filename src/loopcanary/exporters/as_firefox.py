@@ -22,9 +22,9 @@ from loopcanary.exporters.texts import (
     activity_words,
     earlier_name,
     encoded,
+    facts_of,
     frame_name,
     name_of,
-    place_of,
     whole,
 )
 from loopcanary.model import EarlierWork, StackFrame, Stall, ThreadView
@@ -309,7 +309,6 @@ class _ProcessThreads:
         self._add_others(stall, begin_ns)
 
     def _add_calls(self, stall: Stall, tables: ThreadTables) -> bool:
-        """Whether the stall has any."""
         begin_ns = stall.began_wall_ns - self._exported.origin_wall_ns
         calls = exact_calls(stall)
         for call in own_times(calls):
@@ -327,7 +326,8 @@ class _ProcessThreads:
         self, stall: Stall, begin_ns: int, tables: ThreadTables, until_ms: dict[str, float]
     ) -> None:
         timeline = timeline_of(stall)
-        tables.marker("Stall", _ms(begin_ns), _ms(begin_ns + stall.duration_ns), _stall_data(stall))
+        facts = {"type": "Stall", "title": whole(stall.title), **facts_of(stall)}
+        tables.marker("Stall", _ms(begin_ns), _ms(begin_ns + stall.duration_ns), facts)
 
         def add(kind: str, data: dict[str, Any], from_ns: int, length_ns: int) -> None:
             """Leaves out moments that an earlier stall already has."""
@@ -372,22 +372,6 @@ def _earlier_data(work: EarlierWork) -> dict[str, Any]:
         data["shortTurns"], data["shortCallbacks"] = work.short.turns, work.short.callbacks
         data["shortTime"], data["idleTime"] = _ms(work.short.busy_ns), _ms(work.short.idle_ns)
     return data
-
-
-def _stall_data(stall: Stall) -> dict[str, Any]:
-    data = {
-        "title": stall.title,
-        "cause": stall.cause.value,
-        "culprit": place_of(stall),
-        "source": None if stall.culprit is None else stall.culprit.source,
-        "callback": stall.callback,
-        "scene": stall.scene,
-        "holder": None if stall.holder is None else stall.holder.thread,
-        "advice": stall.advice,
-        "group": stall.fingerprint,
-        "id": stall.id,
-    }
-    return {"type": "Stall", **{key: whole(value) for key, value in data.items() if value}}
 
 
 def _ms(ns: int) -> float:

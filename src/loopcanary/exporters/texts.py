@@ -55,6 +55,23 @@ def earlier_name(work: EarlierWork) -> str:
     return name_of(work.name) if work.name else "(no name)"
 
 
+def facts_of(stall: Stall) -> dict[str, str]:
+    """What formats show of a stall beside its time, as far as it is known."""
+    culprit, holder = stall.culprit, stall.holder
+    facts = {
+        "cause": stall.cause.value,
+        "culprit": place_of(stall),
+        "source": None if culprit is None else culprit.source,
+        "callback": stall.callback,
+        "scene": stall.scene,
+        "holder": None if holder is None else holder.thread,
+        "advice": stall.advice,
+        "group": stall.fingerprint,
+        "id": stall.id,
+    }
+    return {name: whole(value) for name, value in facts.items() if value}
+
+
 def place_of(stall: Stall) -> str | None:
     """The culprit's `orders.py:87`."""
     culprit = stall.culprit

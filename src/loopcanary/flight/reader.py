@@ -9,11 +9,11 @@ import struct
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import LaneState, SectionKind
+from loopcanary.flight.glance import Glances
 from loopcanary.flight.header import (
     LARGEST,
     FlightHeader,
@@ -39,10 +39,6 @@ from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
 from loopcanary.flight.source import BufferSource, ByteSource, FileSource, FlightError, open_source
 from loopcanary.flight.stalls import LaneView, of_slot, record_evidence, settle, slot_evidence
 from loopcanary.model import Collection, LaneTotals, StallEvidence, StallScope, WorkKind
-
-if TYPE_CHECKING:
-    from loopcanary.flight.glance import Glances
-
 
 _EARLIER_OF_MAX: Final = 64
 """Of so many stalls without a slot it is read what was before them."""
@@ -81,9 +77,7 @@ class FlightFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -29,7 +29,6 @@ _METHODS_MAX = 2_000_000
 
 
 def row_of(text: str) -> SeenCall | None:
-    """None: it is not a row."""
     if found := _ROW.fullmatch(text):
         depth, number, count, cost = map(int, found.groups())
         return SeenCall(depth, number, count, cost)

@@ -58,6 +58,17 @@ def _device(content: Mapping[str, Any]) -> Device:
     return Device(process=_text(content, "process")[:200], memory_bytes=_number(content, "mem") or 0)
 
 
+def _noted(content: Mapping[str, Any], lines: tuple[int, ...], lasted_ms: int) -> dict[str, Any]:
+    """What all that is seen has."""
+    return {
+        "tool": _TOOL,
+        "lines": lines,
+        "device": _device(content),
+        "began_wall_ns": _began(content, lasted_ms),
+        "scene": _scene(content),
+    }
+
+
 def _began(content: Mapping[str, Any], lasted_ms: int) -> int | None:
     """`time` is when Matrix wrote the issue, which is after it."""
     at = _number(content, "time")
@@ -128,10 +139,7 @@ def _blocked(content: Mapping[str, Any], lines: tuple[int, ...]) -> Iterator[Blo
     usage = _PERCENT.fullmatch(_text(content, "usage"))
     share = None if usage is None else float(f"{usage[1]}.{usage[2] or 0}") / 100
     yield Blocked(
-        tool=_TOOL,
-        lines=lines,
-        device=_device(content),
-        began_wall_ns=_began(content, lasted),
+        **_noted(content, lines, lasted),
         duration_ns=lasted * _MS,
         is_least=detail == "ANR" or not (cost or calls),
         ran_ns=None if share is None or not cost else round(share * lasted * _MS),
@@ -139,7 +147,6 @@ def _blocked(content: Mapping[str, Any], lines: tuple[int, ...]) -> Iterator[Blo
         calls=calls,
         methods=methods_of(_text(content, "methodMapping").splitlines()),
         memory_free_bytes=None if free is None else free * 1_024,
-        scene=_scene(content),
         notes=tuple(_notes(content, detail)),
     )
 
@@ -159,11 +166,7 @@ def _frames(content: Mapping[str, Any], lines: tuple[int, ...]) -> Iterator[Seen
         return
     fps, refresh = content.get("fps"), _number(content, "REFRESH_RATE")
     yield SeenFrames(
-        tool=_TOOL,
-        lines=lines,
-        device=_device(content),
-        began_wall_ns=_began(content, 0),
-        scene=_scene(content),
+        **_noted(content, lines, 0),
         drop_level=levels,
         drop_sum=sums,
         fps=float(fps) if isinstance(fps, int | float) and 0 < fps <= 1_000 else None,

@@ -20,9 +20,7 @@ from loopcanary.late_dataclass import dataclass
 from loopcanary.protocols.imports import Line
 
 FILE_MAX = 64 << 20
-"""Bytes of one file."""
 ALL_MAX = 1 << 30
-"""Bytes of one import."""
 FILES_MAX = 200_000
 RATIO_MAX = 500
 """Unpacked to packed size, for members above a MiB."""

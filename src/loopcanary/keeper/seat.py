@@ -203,7 +203,6 @@ def _open_bell(path: str) -> int:
 
 
 def leads_to(path: Path | str, descriptor: int) -> bool:
-    """Whether what is open has this path."""
     try:
         named, held = os.lstat(path), os.fstat(descriptor)
     except OSError:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import prose, said
-from loopcanary.document.parts import Items
+from loopcanary.document.parts import Block, Items
 from loopcanary.document.verdict import where
 from loopcanary.kinds.places import culprit_of, identity_of, stack_part
+from loopcanary.model import Session
 from loopcanary.model.issues import windows as names
 from loopcanary.model.issues.windows import BlockedWindow
 from loopcanary.model.units import format_duration
 from loopcanary.protocols.kinds import Kind
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block
-    from loopcanary.model import Session
 
 _NAME_MAX = 120
 _TITLES = {

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from loopcanary.document.parts import Block
 from loopcanary.kinds.places import culprit_of, entered_at, frame_words, identity_of, made_words, stack_part
-from loopcanary.model.issues.locks import Deadlock
+from loopcanary.model import Session
+from loopcanary.model.issues.locks import Deadlock, TaskWait
 from loopcanary.model.stall import Cause
 from loopcanary.protocols.kinds import Kind
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block
-    from loopcanary.model import Session
-    from loopcanary.model.issues.locks import TaskWait
 
 _NAME_MAX = 120
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import facts, name, part, said, sentences
-from loopcanary.document.parts import Items
+from loopcanary.document.parts import Block, Facts, Items
 from loopcanary.document.verdict import where
 from loopcanary.model.issues.finding import FindingRule, ImportedFinding
 from loopcanary.model.stack_frame import plain_function
 from loopcanary.model.units import format_duration, format_size
 from loopcanary.protocols.kinds import Kind, function_identity
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block, Facts
 
 _SQL_MAX = 2_000
 _IDENTITY_SQL_MAX = 300

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from loopcanary.document.parts import Block
 from loopcanary.kinds.places import stack_part
+from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.hangs import BootHang, ExitHang
 from loopcanary.protocols.kinds import Kind
 from loopcanary.words.text import printable
 from loopcanary.words.waiting import thread_by_name
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block
-    from loopcanary.model.issues.facts import IssueFacts
 
 _NAME_MAX = 120
 _NAMED = 3

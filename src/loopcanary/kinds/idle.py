@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import facts, name
+from loopcanary.document.parts import Facts
 from loopcanary.kinds.lags import LagKind, place_words, words_of_stalls
 from loopcanary.model.figures import IDLE_LAG_NS, SPIN_NS
 from loopcanary.model.issues.lags import IdleLag
 from loopcanary.model.units import format_duration
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Facts
 
 _SLOW_ADVICE = (
     "do idle work in small pieces, each of a few milliseconds, and ask for the next one when it is done"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import dim, facts, line, name, number, part, said
+from loopcanary.document.parts import Block, Facts, Paragraph
 from loopcanary.document.verdict import spot
 from loopcanary.kinds.lags import LagKind, place_words, words_of_stalls
-from loopcanary.model.issues.lags import InputLag
+from loopcanary.model.issues.lags import Handled, InputLag
 from loopcanary.model.units import format_duration
 from loopcanary.words.waiting import share_words
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block, Facts, Paragraph
-    from loopcanary.model.issues.lags import Handled
 
 
 class InputKind(LagKind[InputLag]):

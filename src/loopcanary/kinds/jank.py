@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import dim, facts, name, number, part, said
-from loopcanary.document.parts import Head, Table, TableRow
+from loopcanary.document.parts import Block, Facts, Head, Pieces, Table, TableRow
 from loopcanary.document.times import exactly
 from loopcanary.kinds.lags import NO_STALL, LagKind, place_words
 from loopcanary.model.figures import FROZEN_NS, HITCH_RATIO_MAX
-from loopcanary.model.issues.lags import Jank
+from loopcanary.model.issues.lags import Jank, LateFrame
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.protocols.kinds import meanwhile_words
 from loopcanary.words.frames import fps_words, frozen_words, level_words
 from loopcanary.words.text import count_of
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block, Facts, Pieces
-    from loopcanary.model.issues.lags import LateFrame
 
 _S_NS = 1_000_000_000
 _MS_NS = 1_000_000

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
+from loopcanary.model import Stall
+from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.protocols.kinds import Kind, fingerprint_of, meanwhile_words
-
-if TYPE_CHECKING:
-    from loopcanary.model import Stall
-    from loopcanary.model.issues.facts import IssueFacts
 
 _I = TypeVar("_I", bound="IssueFacts")
 NO_STALL = "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"
@@ -24,12 +22,10 @@ class LagKind(Kind[_I]):
     """The field that says where it was seen: a scene, an event, an idle handler."""
 
     def fingerprint(self, issue: _I, main: Stall | None = None) -> str:
-        """See Kind."""
         of_place = issue.loop, getattr(issue, self.place) or ""
         return fingerprint_of(issue.kind.value, of_place if main is None else (main.fingerprint,))
 
     def grouped(self, issue: _I, stalls: Sequence[Stall]) -> tuple[str, ...]:
-        """See Kind."""
         kind, place = issue.kind.value, getattr(issue, self.place)
         for stall in stalls:
             if self.fingerprint(issue, stall) == issue.fingerprint:

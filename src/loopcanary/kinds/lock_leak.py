@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import facts, name
+from loopcanary.document.parts import Block, Facts
 from loopcanary.kinds.places import culprit_of, identity_of, made_words, stack_part
+from loopcanary.model import Session
 from loopcanary.model.issues.locks import WAITERS_MAX, LockLeak
 from loopcanary.model.stall import Cause
 from loopcanary.protocols.kinds import Kind
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block, Facts
-    from loopcanary.model import Session
 
 _NAME_MAX = 120
 _WAITERS_SHOWN = 5
@@ -48,7 +45,6 @@ class LockLeakKind(Kind[LockLeak]):
         yield f"{count_of(issue.waiting, 'task')} in line for it: {names}{more}"
 
     def figures(self, issue: LockLeak) -> Facts:
-        """The lock and its holder."""
         state = "has ended" if issue.has_ended else "waits for it itself"
         return facts(("lock", name(issue.primitive, 120)), ("acquired by", f"{issue.acquired_by} ({state})"))
 

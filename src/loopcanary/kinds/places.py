@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import part
+from loopcanary.document.parts import Part
 from loopcanary.document.stacks import stack_frames
+from loopcanary.model import Session
+from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.stall import Culprit, WeightedStack, culprit_at
 from loopcanary.protocols.kinds import function_identity
 from loopcanary.source_text import as_written, lines_as_run
 from loopcanary.words.text import place, printable
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Part
-    from loopcanary.model import Session
-    from loopcanary.model.stack_frame import StackFrame
 
 
 def identity_of(frames: tuple[StackFrame, ...]) -> tuple[str, ...]:

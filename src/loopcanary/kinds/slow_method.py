@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import facts
-from loopcanary.document.parts import TreeRow
+from loopcanary.document.parts import Block, Facts, TreeRow
 from loopcanary.document.trees import call_of, limit_words, times_of, tree_part, work_parts
+from loopcanary.model import Session
 from loopcanary.model.calls import heaviest, levels
 from loopcanary.model.issues.slow_method import KEY_SHARE, ROWS_MAX, SlowMethod, key_of
 from loopcanary.model.stall import culprit_at
@@ -17,10 +17,6 @@ from loopcanary.protocols.kinds import Kind, function_identity, refuse_negative
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.traced import left_out_words
 from loopcanary.words.waiting import share_words
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block, Facts
-    from loopcanary.model import Session
 
 _NAME_MAX = 200
 

@@ -7,11 +7,13 @@ frame once, and stacks have numbers of frames: 30 KB.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopcanary.document.makers import (
     NAME_MAX,
+    Said,
     dim,
     facts,
     line,
@@ -24,11 +26,13 @@ from loopcanary.document.makers import (
     strong,
 )
 from loopcanary.document.parts import (
+    Block,
     Facts,
     Head,
     Indented,
     Items,
     Piece,
+    Pieces,
     Table,
     TableRow,
     Tone,
@@ -51,11 +55,20 @@ from loopcanary.document.verdict import (
 from loopcanary.document.wrapping import plain
 from loopcanary.model.calls import TracedCalls
 from loopcanary.model.stack_frame import StackFrame
-from loopcanary.model.stall import Grade, Severity, Stall, StallScope, StallState, WeightedStack
+from loopcanary.model.stall import (
+    Grade,
+    Portion,
+    Severity,
+    Stall,
+    StallScope,
+    StallState,
+    ThreadView,
+    WeightedStack,
+)
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting import StateWord
+from loopcanary.model.waiting import Contributor, StateWord
 from loopcanary.protocols.kinds import Kind
-from loopcanary.wire import WireError, from_wire, to_wire
+from loopcanary.wire import Json, WireError, from_wire, to_wire
 from loopcanary.words.android import LOOPER
 from loopcanary.words.causes import severity_words
 from loopcanary.words.earlier import earlier_rows
@@ -63,15 +76,6 @@ from loopcanary.words.endings import BY_EXIT, killed_by_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.traced import compared_words
 from loopcanary.words.waiting import held_in, share_words, state_words, thread_by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.document.makers import Said
-    from loopcanary.document.parts import Block, Pieces
-    from loopcanary.model.stall import Portion, ThreadView
-    from loopcanary.model.waiting import Contributor
-    from loopcanary.wire import Json
 
 _LATE_NS = 1_000_000
 _EARLIER_MAX = 12

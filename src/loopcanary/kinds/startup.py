@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import dim, facts, name, said
-from loopcanary.document.parts import TreeRow
+from loopcanary.document.parts import Block, Facts, TreeRow
 from loopcanary.document.trees import limit_words, times_of, tree_part
+from loopcanary.model import Session
 from loopcanary.model.calls import heaviest, levels
-from loopcanary.model.issues.startup import PHASES_MAX, CodeOrigin, PhaseKind, Startup
+from loopcanary.model.issues.startup import PHASES_MAX, CodeOrigin, Milestone, Phase, PhaseKind, Startup
 from loopcanary.model.stall import Cause
 from loopcanary.model.units import format_duration, format_size
 from loopcanary.protocols.kinds import Kind, refuse_negative
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.traced import phase_words
 from loopcanary.words.waiting import share_words
-
-if TYPE_CHECKING:
-    from loopcanary.document.parts import Block, Facts
-    from loopcanary.model import Session
-    from loopcanary.model.issues.startup import Milestone, Phase
 
 _NAME_MAX = 200
 _PROGRAM_MAX = 500

@@ -214,11 +214,9 @@ class FrameFigures:
 
     frames: int = field(default=0, metadata=NEEDED)
     """How many."""
-    """How many."""
     frame_ns: int = field(default=0, metadata=NEEDED)
     """Their time; pauses are not in it."""
     refresh_mhz: int = field(metadata=spelled(bounds=(1, 1_000_000_000)))
-    """The expected refresh rate."""
     """The expected refresh rate."""
     drop_level: tuple[int, ...] = field(default=(0, 0, 0, 0, 0), metadata=_BY_LEVEL)
     """Frames at each level, best first."""

@@ -87,7 +87,6 @@ class LoopHealth:
     busy_ns: int = field(metadata=spelled(absent=0))
     window_ns: int = field(metadata=spelled(absent=0))
     """How long the loop was watched."""
-    """How long the loop was watched."""
     delay_p50_ns: int = field(metadata=spelled(inside="delay_ms", name="p50"))
     delay_p99_ns: int = field(metadata=spelled(inside="delay_ms", name="p99"))
     delay_max_ns: int = field(metadata=spelled(inside="delay_ms", name="max"))
@@ -130,7 +129,6 @@ class Session:
     started_wall_ns: int
     ended_wall_ns: int | None = None
     """None: it runs, or its end is unknown."""
-    """None: it runs, or its end is unknown."""
     end: SessionEnd = field(default=SessionEnd.RUNNING, metadata=NEEDED)
     threshold_ns: int = 0
     """What counted as a stall."""
@@ -150,7 +148,6 @@ class Session:
     """Cores granted by the cgroup's quota; None: no limit."""
     loops: tuple[LoopHealth, ...] = ()
     statistics: dict[str, int] = field(default_factory=dict)
-    """The engine's own counters, by name."""
     """The engine's own counters, by name."""
     priority_changes: tuple[PriorityChange, ...] = ()
     """The first ones that were seen, in order: only calls of `os`."""

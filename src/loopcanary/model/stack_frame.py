@@ -22,7 +22,6 @@ class StackFrame:
 
     function: str
     """Last part of `qualname`."""
-    """Last part of `qualname`."""
     qualname: str = field(metadata=spelled(like="function"))
     file: str
     line: int

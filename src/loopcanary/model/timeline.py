@@ -27,7 +27,6 @@ class ShortWork:
     callbacks: int = field(metadata=spelled(absent=0))
     busy_ns: int = field(metadata=spelled(absent=0))
     """Time in which the loop ran."""
-    """Time in which the loop ran."""
     idle_ns: int = field(metadata=spelled(absent=0))
     """Time in which the loop waited."""
 
@@ -66,7 +65,6 @@ class EarlierWork:
     callbacks: int = field(metadata=spelled(absent=0))
     """Of a turn, how many it ran."""
     longest_ns: int = field(metadata=spelled(absent=0))
-    """Of a turn, its longest callback; of a callback, its own time."""
     """Of a turn, its longest callback; of a callback, its own time."""
     short: ShortWork | None = field(default=None, metadata=spelled(apart=True))
 
@@ -129,7 +127,6 @@ class Pause:
     generation: int
     """Which it collected, 0 to 2."""
     collected: int = field(metadata=spelled(absent=0))
-    """Objects that it freed."""
     """Objects that it freed."""
     thread: str = field(metadata=spelled(absent=""))
     """The thread that ran it."""

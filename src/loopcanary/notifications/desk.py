@@ -123,7 +123,6 @@ _ORDER = tuple(Stage)
 
 
 def stage_of(issue: Issue) -> Stage:
-    """The stage that it is at."""
     if issue.state.is_of_process:
         return Stage.KILLED
     return Stage.ANR if issue.severity is Severity.ANR else Stage.FIRST

@@ -6,6 +6,8 @@ the culprit's file, no values, no source beyond the call in the title.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, Severity
 from loopcanary.model.units import format_duration
@@ -76,8 +78,6 @@ def after_losses(notice: Notice, lost: int) -> Notice:
     """The notice, which says that some before it did not arrive."""
     if not lost:
         return notice
-    from dataclasses import replace
-
     words = f"{count_of(lost, 'notification')} before this could not be delivered"
     return replace(notice, more="; ".join(filter(None, (notice.more, words))))
 

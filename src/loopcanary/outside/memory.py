@@ -6,7 +6,6 @@ import os
 import struct
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from loopcanary.late_dataclass import dataclass
@@ -64,9 +63,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
 
     def read(self, address: int, size: int) -> bytes | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopcanary.diagnosis import diagnose, drop_reason
+from loopcanary.diagnosis import diagnose, drop_reason, find_hang
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock, Config, Session, StackFrame, Stall, StallEvidence, StallState
 from loopcanary.pipeline.guards import DebuggerGuard, StormGuard
@@ -113,8 +113,6 @@ class Pipeline:
 
     def _judge_hang(self, evidence: StallEvidence) -> None:
         """Reports it once; how long it lasted is stored each time."""
-        from loopcanary.diagnosis import find_hang  # few programs hang so
-
         at, found = self._stations, None
         with self._boundary("diagnosis"):
             session, paths = at.session(), at.paths()

@@ -16,9 +16,6 @@ from loopcanary.portable.lane import Lane
 from loopcanary.whose_exception import ours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopcanary.portable.lane import Lane
     from loopcanary.portable.lanes import Lanes
     from loopcanary.portable.turns import ThreadTurns
     from loopcanary.portable.watchdog import Observer, WatchedLane

@@ -77,7 +77,6 @@ class WatchedLane:
         self.follow(loop)
 
     def follow(self, loop: Any) -> None:
-        """The lane is of this loop from now on."""
         self._loop = None if loop is None else weakref.ref(loop)
 
     def renew(self, baseline: Baseline | None, look: Ongoing | None) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from loopcanary.portable.lane import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextvars import ContextVar
 
     from loopcanary.portable.lanes import Lanes

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,6 @@ from loopcanary.thread_frames import thread_frames
 from loopcanary.whose_exception import ours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
     from loopcanary.protocols.loops import LoopHooks
     from loopcanary.protocols.tracing import FrameTrace, InputTrace, Tracers
 
@@ -242,7 +240,6 @@ class GameCalls:
         return True
 
     def _wait_in(self, function: Callable[..., Any], *args: Any, **names: Any) -> Any:
-        """Calls the function as a wait."""
         self._hooks.work_end()
         self._hooks.wait_begin()
         try:

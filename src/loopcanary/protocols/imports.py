@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from loopcanary.late_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from loopcanary.model import FindingRule, FoundAt
+from loopcanary.model import FindingRule, FoundAt
 
 
 class Line(NamedTuple):
@@ -90,8 +88,8 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
-    """The main thread was blocked."""
+class _Noted:
+    """What all have that other monitors noted."""
 
     tool: str
     """Name of the tool that wrote it: `BlockCanary`."""
@@ -100,6 +98,13 @@ class Blocked:
     device: Device = Device()
     began_wall_ns: int | None = None
     """None: not said."""
+    scene: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked(_Noted):
+    """The main thread was blocked."""
+
     duration_ns: int
     is_least: bool = False
     """Its end was not seen: it may have lasted longer."""
@@ -109,7 +114,6 @@ class Blocked:
     threads: tuple[SeenThread, ...] = ()
     cpu: tuple[CpuRow, ...] = ()
     memory_free_bytes: int | None = None
-    scene: str | None = None
     notes: tuple[str, ...] = ()
     """Further facts of the text, a sentence each."""
     calls: tuple[SeenCall, ...] = ()
@@ -119,14 +123,9 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenFrames:
+class SeenFrames(_Noted):
     """Figures of frames that were drawn in one scene."""
 
-    tool: str
-    lines: tuple[int, ...]
-    device: Device = Device()
-    began_wall_ns: int | None = None
-    scene: str | None = None
     drop_level: tuple[int, ...]
     """Frames at each of the five levels, best first."""
     drop_sum: tuple[int, ...]
@@ -136,14 +135,9 @@ class SeenFrames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenStart:
+class SeenStart(_Noted):
     """A start of an app."""
 
-    tool: str
-    lines: tuple[int, ...]
-    device: Device = Device()
-    began_wall_ns: int | None = None
-    scene: str | None = None
     duration_ns: int
     is_warm: bool = False
     """The process was there already."""
@@ -152,14 +146,9 @@ class SeenStart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenFinding:
+class SeenFinding(_Noted):
     """What a monitor found wrong."""
 
-    tool: str
-    lines: tuple[int, ...]
-    device: Device = Device()
-    began_wall_ns: int | None = None
-    scene: str | None = None
     rule: FindingRule
     at: FoundAt
     thread: str = "main"

@@ -6,7 +6,16 @@ registered in the group `loopcanary_tools.kinds` (docs/how-to/plugins.md).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+from loopcanary.document.parts import Block, Piece
+from loopcanary.model import Issue, Session, Stall
+from loopcanary.model.issues.facts import IssueFacts
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.search import IssueGroup
+from loopcanary.registry import Registration
+from loopcanary.wire import Json
 
 try:
     from _blake2 import blake2s  # what hashlib gives, without OpenSSL: two megabytes in a watched process
@@ -23,17 +32,6 @@ from loopcanary.model.units import format_length
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.wire import UnknownKindError, WireError, from_wire, to_wire
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from loopcanary.document.parts import Block, Piece
-    from loopcanary.model import Issue, Session, Stall
-    from loopcanary.model.issues.facts import IssueFacts
-    from loopcanary.model.issues.kind import IssueKind
-    from loopcanary.model.search import IssueGroup
-    from loopcanary.registry import Registration
-    from loopcanary.wire import Json
 
 _I = TypeVar("_I", bound="Stall | IssueFacts")
 _NOTICE_MAX = 300

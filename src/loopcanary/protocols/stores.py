@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Literal, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.model import Issue, Session, TraceFigures
-    from loopcanary.model.search import (
-        GroupSums,
-        IssueGroup,
-        IssueMark,
-        IssueQuery,
-        IssueTime,
-        Remark,
-        SessionMark,
-        TimeCell,
-        Totals,
-    )
+from loopcanary.model import Issue, Session, TraceFigures
+from loopcanary.model.search import (
+    GroupSums,
+    IssueGroup,
+    IssueMark,
+    IssueQuery,
+    IssueTime,
+    Remark,
+    SessionMark,
+    TimeCell,
+    Totals,
+)
 
 
 class Sink(Protocol):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Self
 
 import loopcanary
 from loopcanary.pytesting.limits import Limit, duration_ns, told
 from loopcanary.pytesting.watch import TestsWatch
-
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
 
 
 class no_stall:  # noqa: N801 - reads as a statement: with loopcanary.no_stall("20ms")
@@ -42,9 +38,7 @@ class no_stall:  # noqa: N801 - reads as a statement: with loopcanary.no_stall("
         self._begin()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._end(is_failed=kind is not None)
 
     async def __aenter__(self) -> Self:
@@ -53,9 +47,7 @@ class no_stall:  # noqa: N801 - reads as a statement: with loopcanary.no_stall("
         self._watch.new_stalls()  # what it took to begin
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await _one_turn()
         self._end(is_failed=kind is not None)
 

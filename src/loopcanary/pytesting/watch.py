@@ -5,15 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import loopcanary
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from loopcanary.model import Stall
+from loopcanary.model import Stall
 
 _NOT_OUTCOMES = frozenset(
     {

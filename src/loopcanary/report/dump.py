@@ -354,7 +354,6 @@ def _frame(frame: Frame) -> Pieces:
 
 
 def _source(frame: Frame, line: str) -> SourceLine:
-    """The line that it is in, and the call in it."""
     one_line = frame.end_line in (0, frame.line) and frame.column > 0
     bare = line.lstrip()
     left = len(line.encode()) - len(bare.encode())  # columns are bytes

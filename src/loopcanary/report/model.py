@@ -56,14 +56,12 @@ class Report:
 
     generated_wall_ns: int
     sums: Totals
-    """The sums of all stalls."""
     sessions: Sequence[Session]
     groups: Sequence[IssueGroup]
     worst: Mapping[str, Issue]
     """The longest issue of each group shown, by fingerprint."""
     stalls: Sequence[Stall]
     issues: Sequence[LagIssue] = ()
-    """The issues of other kinds."""
     issue_groups: Sequence[IssueGroup] = ()
     issue_places: int = 0
     """The number of their groups, which may not all be in the report."""
@@ -75,7 +73,6 @@ class Report:
     """The bug or issue that was asked for; None: the report is about all that is stored."""
     details: Details | None = None
     stores: Sequence[Path] = ()
-    """The stores that were read."""
     is_filtered: bool = False
     """Whether a query chose bugs, so that their numbers are not those of the whole store."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from loopcanary.document.layout import Sheet, lines, painted
 from loopcanary.document.makers import dim, facts, line, name, said, sentences
@@ -29,9 +30,10 @@ from loopcanary.document.verdict import (
     where_held,
 )
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model import Cause, StallState
+from loopcanary.model import Cause, Culprit, Issue, IssueKind, LoopHealth, Session, Stall, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.protocols.kinds import kind_named, kind_of
+from loopcanary.protocols.plugins import Look
 from loopcanary.words.guards import unreported_words
 from loopcanary.words.lives import life_words
 from loopcanary.words.text import count_of, printable
@@ -42,13 +44,6 @@ from loopcanary.words.waiting import (
     target_words,
     thread_by_name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from loopcanary.model import Culprit, Issue, IssueKind, LoopHealth, Session, Stall
-    from loopcanary.protocols.plugins import Look
 
 _TAG = dim("[loopcanary] ")
 _TITLE_MAX = 60
@@ -87,7 +82,6 @@ class Tally:
     _names: dict[Cause, _Named] = field(default_factory=dict)
 
     def add(self, stall: Issue) -> None:
-        """Counts a stall."""
         self.count += 1
         self.total_ns += stall.duration_ns
         self.max_ns = max(self.max_ns, stall.duration_ns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopcanary.model import IssueKind
 from loopcanary.model.config import ON
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ def bell(run: WatchedRun) -> Reporter | None:
     screen = run.screen() if "bell" in config.notify else None
     if screen is None:
         return None
-    from loopcanary.model import IssueKind
     from loopcanary.reporters.bell import Bell
 
     return Bell(

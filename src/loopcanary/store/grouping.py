@@ -5,18 +5,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from loopcanary.model import Cause, Stall
+from loopcanary.model import Cause, Issue, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, IssueTime, TimeCell, time_in_cells
 from loopcanary.store.records import issue_of
 from loopcanary.store.search import bounded, narrowed, storable, summed_condition
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.model import Issue
 
 
 class _Sums(NamedTuple):
@@ -47,17 +45,7 @@ class _Picked(NamedTuple):
 def groups(
     connection: sqlite3.Connection, query: IssueQuery, limit: int, fingerprints: Sequence[str] | None = None
 ) -> list[IssueGroup]:
-    """Groups by total time, largest first.
-
-    Args:
-        connection: To the store, in a transaction.
-        query: Which issues count.
-        limit: How many groups at most; 0: all.
-        fingerprints: Of these only.
-
-    Raises:
-        UnreadableError: A group's title cannot be read.
-    """
+    """Groups by total time, largest first."""
     if _is_by_index(query) and not _is_covered(connection):
         return _by_index(connection, query, limit, fingerprints)
     return _by_scan(connection, query, limit, fingerprints)
@@ -253,17 +241,7 @@ def time_cells(
     keys: Sequence[str] | None,
 ) -> list[TimeCell]:
     """Issues by key and by span of wall time: each counted in the span that it began in, and its time in all
-    spans that it lasted in.
-
-    Args:
-        connection: To the store, in a transaction.
-        query: Which issues count.
-        key: What makes two of them different.
-        begin_wall_ns: Where the first span begins.
-        step_ns: How long each is.
-        cells: How many there are.
-        keys: These only.
-    """
+    spans that it lasted in."""
     spans = _Spans(bounded(begin_wall_ns), max(step_ns, 1), cells)
     if key == "fingerprint" and keys is not None and _is_by_index(query) and not _is_covered(connection):
         return list(_cells_by_index(connection, query, keys, spans))

@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model import Issue, Session
+from loopcanary.model.search import Remark
 from loopcanary.store import records
 from loopcanary.store.errors import StoreError
 from loopcanary.store.records import ISSUE, SESSION, bound, excluded
 from loopcanary.store.sqlite import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from loopcanary.model import Issue, Session
-    from loopcanary.model.search import Remark
 
 # What this store watched itself it knows best; of what was taken in before, only what was not over yet can
 # have become more.
@@ -69,7 +65,6 @@ class TakenIn:
     updated: int
     """Stalls that were in it, and had not come to their end there."""
     stalls_known: int
-    """Stalls that were in the store already."""
     sessions: int
     """New, or known better now."""
     issues: int
@@ -93,7 +88,7 @@ class Intake:
         # If anything goes wrong, it is thrown away.
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute("PRAGMA synchronous = OFF")
-        schema.migrate(self._connection)
+        schema.create(self._connection)
         self._connection.execute("BEGIN")
 
     def add_session(self, session: Session) -> None:

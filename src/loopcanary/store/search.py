@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import IssueKind
@@ -14,7 +15,6 @@ from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
 
 QUIET = "-quiet"
 """Ends the column `kind` of an issue that is not news, such as a start within its limit, so that sums leave
@@ -107,7 +107,6 @@ def session_condition(query: IssueQuery) -> tuple[str, list[Any]]:
 
 
 def narrowed(clause: str, term: str) -> str:
-    """The clause with one more term."""
     return f"{clause} AND {term}" if clause else f"WHERE {term}"
 
 

@@ -99,7 +99,6 @@ def rows(processes: Sequence[ProcessReading], past: Past, health: Health, now_wa
 
 
 def _lanes(process: ProcessReading) -> Iterator[tuple[LaneReading, bool]]:
-    """Each lane, and whether it is past."""
     closed = {lane.totals.lane: lane.totals.closed_ns for lane in process.lanes}
     ends = [end_ns for end_ns in closed.values() if end_ns is not None]
     latest_ns = max(ends) if len(ends) == len(closed) and ends else None

@@ -90,7 +90,6 @@ class SceneSlice:
     scene: str | None
     slice: RawSlice
     worst: tuple[SlowFrame, ...]
-    """The worst frames, worst first."""
 
     @property
     def ended_ns(self) -> int:

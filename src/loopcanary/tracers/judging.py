@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from loopcanary.model import Clock, Culprit, LagIssue, Session, Stall, WeightedStack
 from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
 from loopcanary.model.stall import Cause
 from loopcanary.protocols.kinds import kind_of
+from loopcanary.tracers.desk import Told
 from loopcanary.tracers.frames import SceneSlice
 from loopcanary.tracers.idle import RawIdleLag
 from loopcanary.tracers.input import RawInputLag
 from loopcanary.tracers.reported import completed
-
-if TYPE_CHECKING:
-    from loopcanary.model import Clock, Culprit, LagIssue, Session, Stall, WeightedStack
-    from loopcanary.tracers.desk import Told
 
 Raw = SceneSlice | RawInputLag | RawIdleLag
 

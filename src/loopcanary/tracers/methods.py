@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from opcode import opname
@@ -21,8 +21,6 @@ from loopcanary.patches import Patches
 from loopcanary.whose_exception import ours_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from loopcanary._native import Native
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock
 from loopcanary.model.figures import (
-    FrameFigures,
     FrameSlice,
     IdleFigures,
     InputFigures,
@@ -19,9 +18,9 @@ from loopcanary.model.figures import (
 )
 from loopcanary.model.trace_cells import CELLS, PART, cells_in
 from loopcanary.tracers.desk import Told
-from loopcanary.tracers.frames import SLICES_MAX, RawSlice, SceneSlice, SlowFrame, thinned
+from loopcanary.tracers.frames import SLICES_MAX, RawSlice, SceneSlice, thinned
 from loopcanary.tracers.idle import RawIdleLag
-from loopcanary.tracers.input import RawHandled, RawInputLag
+from loopcanary.tracers.input import RawInputLag
 
 Note = SceneSlice | RawInputLag | RawIdleLag | InputFigures | IdleFigures | Told | bytes
 """A note; bytes: a part of one."""
@@ -29,6 +28,9 @@ _NUMBER_MAX = 1 << 62
 _KEYS_MAX = 512
 """Scenes, threads with input, kinds of idle work; a program that notes more lies."""
 _LEVELS = 5
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (SceneSlice, RawInputLag, RawIdleLag, InputFigures, IdleFigures)
+}
 
 
 def notes_in(content: bytes, after: int) -> list[tuple[int, Note | None]]:
@@ -44,133 +46,59 @@ def _note_of(text: bytes, cells: dict[int, bytes]) -> Note | None:
         record = json.loads(text)
         if "parts" in record:
             record = json.loads(b"".join(cells[serial][len(PART) :] for serial in record["parts"][:CELLS]))
-        return _MAKERS[record["what"]](record)
+        if record["what"] == "Told":
+            return _told(record)
+        return _sound(_of(_KINDS[record["what"]], record["values"]))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return None
 
 
-def _slice(record: dict[str, Any]) -> SceneSlice:
-    began, ended, mhz, frames, frame_ns, late, janky, frozen, worst_ns, *levels = _numbers(record["values"])
-    if len(levels) != 2 * _LEVELS or not 0 < mhz <= 1_000_000_000 or began > ended:
-        raise ValueError("no slice")
-    figures = FrameFigures(
-        refresh_mhz=mhz,
-        frames=frames,
-        frame_ns=frame_ns,
-        drop_level=tuple(levels[:_LEVELS]),
-        drop_sum=tuple(levels[_LEVELS:]),
-        late_ns=late,
-        janky_ns=janky,
-        frozen=frozen,
-        worst_ns=worst_ns,
-    )
-    return SceneSlice(
-        thread=_text(record["thread"]),
-        loop=_text(record["loop"]),
-        scene=_text_or_none(record["scene"]),
-        slice=RawSlice(began_ns=began, ended_ns=ended, figures=figures),
-        worst=tuple(SlowFrame(*_numbers(frame)) for frame in record["worst"]),
-    )
-
-
-def _input(record: dict[str, Any]) -> RawInputLag:
-    arrived, begin, end = _numbers(record["values"])
-    return RawInputLag(
-        thread=_text(record["thread"]),
-        loop=_text(record["loop"]),
-        name=_text(record["name"]),
-        scene=_text_or_none(record["scene"]),
-        arrived_ns=arrived,
-        begin_ns=begin,
-        end_ns=end,
-        before=tuple(_handled(*one) for one in record["before"]),
-    )
-
-
-def _handled(name: Any, *times: Any) -> RawHandled:
-    begin, end = _numbers(list(times))
-    return RawHandled(name=_text(name), begin_ns=begin, end_ns=end)
-
-
-def _idle(record: dict[str, Any]) -> RawIdleLag:
-    begin, end, runs = _numbers(record["values"])
-    return RawIdleLag(
-        thread=_text(record["thread"]),
-        loop=_text(record["loop"]),
-        name=_text(record["name"]),
-        scene=_text_or_none(record["scene"]),
-        begin_ns=begin,
-        end_ns=end,
-        runs=runs,
-    )
-
-
 def _told(record: dict[str, Any]) -> Told:
-    [told] = _numbers(record["values"])
+    thread, scene, told_ns, tracer = record["values"]
     return Told(
         issue=record["issue"],
-        tracer=_text(record["tracer"]),
-        thread=_text(record["thread"]),
-        scene=_text_or_none(record["scene"]),
-        told_ns=told,
+        tracer=_of(str, tracer),
+        thread=_of(str, thread),
+        scene=_of(str | None, scene),
+        told_ns=_of(int, told_ns),
     )
 
 
-def _input_sum(record: dict[str, Any]) -> InputFigures:
-    thread, loop, worst, *numbers = record["values"]
-    events, p50, p98, worst_ns, queued, lag, one_of = _numbers(numbers)
-    return InputFigures(
-        thread=_text(thread),
-        loop=_text(loop),
-        events=events,
-        p50_ns=p50,
-        p98_ns=p98,
-        worst_ns=worst_ns,
-        worst=_text_or_none(worst),
-        queued_ns=queued,
-        lag_ns=lag,
-        one_of=max(1, one_of),
-    )
+def _of(hint: Any, value: Any) -> Any:
+    """A value of this type, of a list where it has several parts. TypeError, ValueError: there is none."""
+    if hint is int:
+        if type(value) is not int or not 0 <= value < _NUMBER_MAX:
+            raise ValueError("no number")
+        return value
+    if hint is str or type(None) in get_args(hint):
+        if not isinstance(value, str) and (value is not None or hint is str):
+            raise TypeError("no text")
+        return value
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    if get_origin(hint) is tuple:
+        return tuple(_of(get_args(hint)[0], one) for one in value)
+    hints = _hints(hint)
+    return hint(**{name: _of(hints[name], one) for name, one in zip(hints, value, strict=True)})
 
 
-def _idle_sum(record: dict[str, Any]) -> IdleFigures:
-    thread, loop, name, *numbers = record["values"]
-    runs, total, longest, spun = _numbers(numbers)
-    return IdleFigures(
-        thread=_text(thread),
-        loop=_text(loop),
-        name=_text(name),
-        runs=runs,
-        total_ns=total,
-        longest_ns=longest,
-        spun_ns=spun,
-    )
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
-_MAKERS: dict[str, Callable[[dict[str, Any]], Note]] = {
-    "slice": _slice,
-    "input": _input,
-    "idle": _idle,
-    "reported": _told,
-    "input sum": _input_sum,
-    "idle sum": _idle_sum,
-}
-
-
-def _numbers(values: Any) -> list[int]:
-    if not isinstance(values, list) or not all(type(one) is int and 0 <= one < _NUMBER_MAX for one in values):
-        raise ValueError("no numbers")
-    return values
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value
-
-
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else _text(value)
+def _sound(note: Note) -> Note:
+    """The note. ValueError: its numbers make no sense."""
+    if isinstance(note, SceneSlice):
+        part, figures = note.slice, note.slice.figures
+        is_sound = part.began_ns <= part.ended_ns and 0 < figures.refresh_mhz <= 1_000_000_000
+        is_sound &= len(figures.drop_level) == len(figures.drop_sum) == _LEVELS
+    else:
+        is_sound = not isinstance(note, InputFigures) or note.one_of > 0
+    if not is_sound:
+        raise ValueError("no note")
+    return note
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from loopcanary.model.figures import IdleFigures, InputFigures
     from loopcanary.tracers.desk import Told
-    from loopcanary.tracers.frames import SceneSlice
-    from loopcanary.tracers.idle import RawIdleLag
-    from loopcanary.tracers.input import RawInputLag
     from loopcanary.tracers.judging import Raw
 
 _FLAGS = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -50,24 +47,21 @@ class Notes:
     def note(self, raw: Raw, *, is_issue: bool) -> None:
         """Notes a slice or a lag."""
         self.issues += is_issue
-        self._write(_record_of(raw), asks=is_issue)
+        self._write(raw, asks=is_issue)
 
     def reported(self, told: Told) -> None:
         """Notes what a third party's tracer reported. TypeError, ValueError: it is not an issue, or too
         large."""
         from loopcanary.tracers.bounded import wire_of
 
-        where = {"tracer": told.tracer, "thread": told.thread[:_TEXT_MAX], "scene": _short(told.scene)}
-        issue = {"issue": wire_of(told.issue), "values": [told.told_ns]}
-        self._write({"what": "reported", **where, **issue}, asks=True)
+        issue, where = wire_of(told.issue), (told.thread, told.scene, told.told_ns, told.tracer)
+        self._write_record({"what": "Told", "issue": issue, "values": _values(where)}, asks=True)
         self.issues += 1
 
     def sums(self, events: Iterable[InputFigures], idle_work: Iterable[IdleFigures]) -> None:
         """Notes the sums of input and idle work up to now. Those of frames are in their slices."""
-        for figures in events:
-            self._write({"what": "input sum", "values": _input_values(figures)}, asks=False)
-        for work in idle_work:
-            self._write({"what": "idle sum", "values": _idle_values(work)}, asks=False)
+        for figures in (*events, *idle_work):
+            self._write(figures, asks=False)
 
     def give_up(self) -> int:
         """Removes the file, as another reader takes over. Returns the last serial."""
@@ -75,7 +69,10 @@ class Notes:
             os.unlink(self._path)  # noqa: PTH108 - pathlib is not loaded for it
         return self._last
 
-    def _write(self, record: dict[str, Any], *, asks: bool) -> None:
+    def _write(self, noted: Any, *, asks: bool) -> None:
+        self._write_record({"what": type(noted).__name__, "values": _values(noted)}, asks=asks)
+
+    def _write_record(self, record: dict[str, Any], *, asks: bool) -> None:
         if os.getpid() != self._pid:
             return  # forked by code of C: it is the parent's
         text = _fitting(record)
@@ -99,75 +96,19 @@ class Notes:
 
 
 def _fitting(record: dict[str, Any]) -> bytes:
-    """The record as JSON, with as many of the last events before it as a cell has room for."""
+    """The record as JSON; of a late event, with as many of the events before it as a cell has room for."""
     while True:
         text = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
-        if len(text) <= TEXT_BYTES or not record.get("before"):
+        if len(text) <= TEXT_BYTES or record["what"] != "RawInputLag" or not record["values"][-1]:
             return text
-        record = {**record, "before": record["before"][1:]}
+        del record["values"][-1][0]
 
 
-def _record_of(raw: Raw) -> dict[str, Any]:
-    record_of = _RECORDS[type(raw).__name__]  # the types are not loaded for it
-    where = {"thread": raw.thread[:_TEXT_MAX], "loop": raw.loop[:_TEXT_MAX], "scene": _short(raw.scene)}
-    return {**where, **record_of(raw)}
-
-
-def _slice_record(over: SceneSlice) -> dict[str, Any]:
-    figures = over.slice.figures
-    return {
-        "what": "slice",
-        "values": [
-            over.slice.began_ns,
-            over.slice.ended_ns,
-            figures.refresh_mhz,
-            figures.frames,
-            figures.frame_ns,
-            figures.late_ns,
-            figures.janky_ns,
-            figures.frozen,
-            figures.worst_ns,
-            *figures.drop_level,
-            *figures.drop_sum,
-        ],
-        "worst": [[frame.start_ns, frame.shown_ns, frame.dropped] for frame in over.worst],
-    }
-
-
-def _input_record(lag: RawInputLag) -> dict[str, Any]:
-    return {
-        "what": "input",
-        "name": lag.name[:_TEXT_MAX],
-        "values": [lag.arrived_ns, lag.begin_ns, lag.end_ns],
-        "before": [[one.name[:_TEXT_MAX], one.begin_ns, one.end_ns] for one in lag.before],
-    }
-
-
-def _idle_record(lag: RawIdleLag) -> dict[str, Any]:
-    return {
-        "what": "idle",
-        "name": lag.name[:_TEXT_MAX],
-        "values": [lag.begin_ns, lag.end_ns, lag.runs],
-    }
-
-
-_RECORDS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "SceneSlice": _slice_record,
-    "RawInputLag": _input_record,
-    "RawIdleLag": _idle_record,
-}
-
-
-def _input_values(one: InputFigures) -> list[Any]:
-    names = [one.thread[:_TEXT_MAX], one.loop[:_TEXT_MAX], _short(one.worst)]
-    numbers = [one.events, one.p50_ns, one.p98_ns, one.worst_ns, one.queued_ns, one.lag_ns, one.one_of]
-    return [*names, *numbers]
-
-
-def _idle_values(one: IdleFigures) -> list[Any]:
-    names = [one.thread[:_TEXT_MAX], one.loop[:_TEXT_MAX], one.name[:_TEXT_MAX]]
-    return [*names, one.runs, one.total_ns, one.longest_ns, one.spun_ns]
-
-
-def _short(text: str | None) -> str | None:
-    return None if text is None else text[:_TEXT_MAX]
+def _values(one: Any) -> Any:
+    """Tuples and dataclasses as lists of what is in them, in order; with short texts."""
+    if isinstance(one, str):
+        return one[:_TEXT_MAX]
+    if isinstance(one, tuple):
+        return [_values(part) for part in one]
+    names = getattr(one, "__dataclass_fields__", None)
+    return one if names is None else [_values(getattr(one, name)) for name in names]

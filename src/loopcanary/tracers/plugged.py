@@ -47,7 +47,6 @@ class PluggedTracer:
         desk.when_failed = self._has_failed
 
     def start(self) -> None:
-        """Begins to record. The thread that starts the engine."""
         if self.life.step(TracerStep.INIT) is None and self._starts:
             self.life.step(TracerStep.START)
 
@@ -116,7 +115,6 @@ class PluggedTracers:
         self._leave = leave
 
     def start(self) -> None:
-        """Starts the tracers in order."""
         for tracer in self._tracers:
             tracer.start()
 

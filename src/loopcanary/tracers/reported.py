@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopcanary.model import Session, Stall, WeightedStack
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.stall import Cause
 from loopcanary.model.units import format_duration
 from loopcanary.protocols.kinds import issue_from_wire, kind_of
 from loopcanary.tracers.bounded import TEXT_MAX, wire_of
-
-if TYPE_CHECKING:
-    from loopcanary.model import Session, Stall, WeightedStack
-    from loopcanary.tracers.desk import Told
+from loopcanary.tracers.desk import Told
 
 _STACKS_MAX = 8
 _FRAMES_MAX = 200

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from loopcanary.model import Session, Stall
+from loopcanary.model.calls import TracedCalls
+from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.slow_method import CallRow, SlowMethod
 from loopcanary.model.stall import Cause, Culprit
 from loopcanary.tracers.desk import Told
 from loopcanary.tracers.reported import completed
-
-if TYPE_CHECKING:
-    from loopcanary.model import Session, Stall
-    from loopcanary.model.calls import TracedCalls
-    from loopcanary.model.issues.facts import IssueFacts
 
 
 def slow_methods_of(stall: Stall, session: Session, threshold_ns: int) -> tuple[IssueFacts, ...]:

@@ -258,7 +258,6 @@ class Tracing:
     # ---- protocols.Traces: the engine -----------------------------------------------------------
 
     def run(self, wake: Callable[[], None]) -> None:
-        """See Traces."""
         self._forget_another()
         notes, self._desk.notes = self._desk.notes, None
         self._noted = 0 if notes is None else notes.give_up()
@@ -266,7 +265,6 @@ class Tracing:
         self._start()
 
     def begin(self, session: Session, clock: Clock) -> None:
-        """See Traces."""
         if self._judging is None:
             from loopcanary.tracers.judging import Judging
 
@@ -274,7 +272,6 @@ class Tracing:
             self._judging = Judging(session, clock, self._noted)
 
     def keep(self, notes: Notes) -> None:
-        """See Traces."""
         self._forget_another()
         self._start()
         self._desk.notes = notes

@@ -48,7 +48,6 @@ def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
 
 
 def page_of(asked: QueryParams) -> int:
-    """The page of a list, from 1."""
     return _page(asked.get("page", ""))
 
 

@@ -19,7 +19,6 @@ class WirePart:
 
     attribute: str
     name: str
-    """The name in JSON."""
     hint: Any
     spelling: Spelling
     field: dataclasses.Field[Any] | None

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from loopcanary.model import Issue
 from loopcanary.model.search import IssueGroup
-from loopcanary.model.stall import Cause, Severity
-
-if TYPE_CHECKING:
-    from loopcanary.model import Issue
-    from loopcanary.model.stack_frame import StackFrame
-    from loopcanary.model.stall import Stall
+from loopcanary.model.stack_frame import StackFrame
+from loopcanary.model.stall import Cause, Severity, Stall
 
 _CAUSE_WORDS = {
     Cause.CPU: "code was computing",

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from loopcanary.model import FrameFigures, IdleFigures, InputFigures, Session
 from loopcanary.model.figures import LEVELS
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
-
-if TYPE_CHECKING:
-    from loopcanary.model import FrameFigures, IdleFigures, InputFigures, Session
 
 NAME_MAX = 60
 

@@ -3,14 +3,10 @@ engine from looking."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
+from loopcanary.model import Session
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from loopcanary.model import Session
 
 _UNREPORTED = {
     "stalls_undiagnosed": "since loopcanary failed to judge them",

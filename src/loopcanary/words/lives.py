@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from loopcanary.model import LoopHealth, Session, TracerStatus
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import printable
-
-if TYPE_CHECKING:
-    from loopcanary.model import LoopHealth, Session, TracerStatus
 
 BRIEF_NS = 1_000_000_000
 """Rates per second of what lived for less say nothing."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from loopcanary.model.issues.startup import PhaseKind
+from loopcanary.model.calls import TracedCalls, TracedWork
+from loopcanary.model.issues.slow_method import SlowMethod
+from loopcanary.model.issues.startup import Phase, PhaseKind
+from loopcanary.model.stack_frame import StackFrame
+from loopcanary.model.stall import Stall
 from loopcanary.model.units import format_duration
 from loopcanary.words.android import LOOPER
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.model.calls import TracedCalls, TracedWork
-    from loopcanary.model.issues.slow_method import SlowMethod
-    from loopcanary.model.issues.startup import Phase
-    from loopcanary.model.stack_frame import StackFrame
-    from loopcanary.model.stall import Stall
 
 _NAME_MAX = 200
 _AGREED_WELL = 0.8

@@ -58,7 +58,6 @@ def program_facts(folder: Path) -> Iterator[Row]:
 
 
 def _facts(folder: Path) -> Iterator[dict[str, Any]]:
-    """The facts of each program that runs."""
     lender = owner(str(folder))
     try:
         path = Path(below(str(folder), FLIGHT_FOLDER, theirs=True))
@@ -86,7 +85,6 @@ def _said(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _tracers(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each with what it does."""
     try:
         found = [from_wire(TracerStatus, one) for one in facts.get(TRACERS, ())]
     except (WireError, TypeError):  # of another version

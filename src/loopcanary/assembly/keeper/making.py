@@ -132,7 +132,6 @@ class StoreFiles:
 
     @property
     def folder(self) -> Path:
-        """See Files."""
         return Path(place.below(str(self._store.folder), FLIGHT_FOLDER))
 
     def names(self) -> Collection[str]:

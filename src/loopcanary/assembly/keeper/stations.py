@@ -88,11 +88,9 @@ class KeptSink:
         self._store.put_traces(session, figures)
 
     def rest(self, patience_s: float) -> bool:
-        """See Sink."""
         return self._store.rest(patience_s)
 
     def go_on(self) -> None:
-        """See Sink."""
         self._store.go_on()
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,10 +22,10 @@ from loopcanary.facts import working_folder
 from loopcanary.model import IssueKind, Startup
 from loopcanary.model.config import OFF
 from loopcanary.model.search import IssueQuery, of_type
-
-if TYPE_CHECKING:
-    from loopcanary.protocols.stores import IssueStore
-    from loopcanary.report.ci.budget import Judged
+from loopcanary.protocols.stores import IssueStore
+from loopcanary.report import text
+from loopcanary.report.ci.budget import Judged, budget_document, judged
+from loopcanary.report.model import build
 
 _BUGS_SHOWN = 5
 _STEP_NS = 20_000_000
@@ -84,8 +84,6 @@ def _run(words: tuple[str, ...], environment: dict[str, str]) -> int:
 def _judge(
     source: IssueStore, query: IssueQuery, wanted: CiSettings, known: frozenset[str] | None
 ) -> list[Judged]:
-    from loopcanary.report.ci.budget import judged
-
     new = len(new_bugs(source, query, known or ()))
     starts = source.groups(replace(query, kind=IssueKind.STARTUP))
     longest = max(starts, key=lambda start: start.max_ns, default=None)
@@ -95,16 +93,12 @@ def _judge(
 
 
 def _report(source: IssueStore, query: IssueQuery, limit: int) -> Any:
-    from loopcanary.report.model import build
-
     return build(source, query, limit=limit, now_wall_ns=time.time_ns())
 
 
 def _show(source: IssueStore, query: IssueQuery, limits: list[Judged]) -> None:
     """Prints the worst bugs, then the budget."""
     from loopcanary.cli.screen import Screen
-    from loopcanary.report import text
-    from loopcanary.report.ci.budget import budget_document
 
     show(_report(source, query, _BUGS_SHOWN), Screen())
     if limits:

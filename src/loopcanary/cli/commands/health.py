@@ -11,6 +11,7 @@ import click
 from loopcanary.cli.opening import store_option
 from loopcanary.cli.param_types import WORD, duration_of, number
 from loopcanary.cli.refusals import refuse
+from loopcanary.model.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +89,6 @@ def _line(one: ProgramProgress, limit_ns: int) -> str:
     if stuck := one.stuck(limit_ns):
         return f"{who}: {'; '.join(map(_stuck_words, stuck))}"
     if one.hang is not None:
-        from loopcanary.model.units import format_duration
-
         return (
             f"{who}: {_HANGS[one.hang.value]} {format_duration(one.hang_ns)}: `loopcanary report` says where"
         )
@@ -99,7 +98,6 @@ def _line(one: ProgramProgress, limit_ns: int) -> str:
 
 
 def _stuck_words(loop: LoopProgress) -> str:
-    from loopcanary.model.units import format_duration
     from loopcanary.words.text import printable
 
     inside = f", in {printable(loop.callback, 100)}" if loop.callback else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,12 +14,8 @@ from loopcanary.cli.options import given
 from loopcanary.cli.param_types import WORD
 from loopcanary.cli.refusals import NOTHING_FOUND, complain, reader_left, refuse
 from loopcanary.cli.settings import loaded
+from loopcanary.model import Config
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loopcanary.model import Config
 
 _LATEST_S = 1 << 32
 

@@ -23,6 +23,7 @@ from loopcanary.cli.param_types import WORD, duration_of, number
 from loopcanary.cli.refusals import refuse, refuse_unseen
 from loopcanary.facts import working_folder
 from loopcanary.model.outside import Unseen
+from loopcanary.model.units import format_duration
 
 if TYPE_CHECKING:
     from loopcanary.document.parts import Document
@@ -83,8 +84,6 @@ def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, outp
 
 
 def _seconds(text: str, option: str) -> float:
-    from loopcanary.model.units import format_duration
-
     seconds = duration_of(text, option) / _NS
     if not 0 < seconds <= _LONGEST_S:
         most = format_duration(int(_LONGEST_S * _NS))

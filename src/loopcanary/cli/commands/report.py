@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,11 +23,11 @@ from loopcanary.cli.output import (
 )
 from loopcanary.cli.param_types import WORD, number
 from loopcanary.cli.refusals import FAILED_CHECK, NOTHING_FOUND, refuse
-from loopcanary.cli.selecting import selection_options
+from loopcanary.cli.selecting import Selection, selection_options
 from loopcanary.facts import working_folder
 from loopcanary.model.search import IssueQuery
-from loopcanary.model.stall import Cause
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.report.model import build
 from loopcanary.ui.sources import as_one
 
 
@@ -50,14 +51,10 @@ def command(
     stores: tuple[Path, ...],
     form: str,
     output: str,
-    since: int | None,
-    until: int | None,
-    causes: tuple[str, ...],
-    words: tuple[str, ...],
-    session: str | None,
     limit: int | None,
     baseline: str | None,
     fail_on_new: bool,
+    **asked: Any,
 ) -> int:
     """Show what stalled: bugs by total time, latest stalls, runs.
 
@@ -69,13 +66,7 @@ def command(
     if form == "html" and (missing := missing_for_pages()):
         return refuse(missing)
     known = None if baseline is None else known_bugs(baseline)
-    query = IssueQuery(
-        since_wall_ns=since,
-        until_wall_ns=until,
-        causes=frozenset(Cause(cause) for cause in causes),
-        words=words,
-        session=session,
-    )
+    query = Selection(**asked).query
     most = LIMITS[form] if limit is None else limit
     with opened(stores) as found:
         source = as_one([store.reader for store in found])
@@ -103,7 +94,6 @@ def _write_report(
 ) -> bool:
     """Writes the report; returns whether it found nothing."""
     from loopcanary.assembly.explanations import delays
-    from loopcanary.report.model import build
 
     report = build(
         source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -147,8 +148,6 @@ def _width() -> int | None:
 
 def _is_dark(theme: str) -> bool:
     """COLORFGBG is `foreground;background` in the terminal's numbers: 7 and 9 to 15 are light."""
-    import os
-
     if theme != "auto":
         return theme == "dark"
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]

@@ -13,6 +13,8 @@ from loopcanary.cli.commands.show import issue_of
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import made_by, opened_output
 from loopcanary.cli.param_types import WORD
+from loopcanary.document import markdown
+from loopcanary.document.parts import Document
 from loopcanary.model import Issue, Session
 from loopcanary.ui.sources import as_one, session_named
 
@@ -54,8 +56,6 @@ def command(which: str, stores: tuple[Path, ...], output: str, *, yes: bool) -> 
 
 def _text(issue: Issue, session: Session | None) -> str:
     """Markdown. The issue and its session are redacted."""
-    from loopcanary.document import markdown
-    from loopcanary.document.parts import Document
     from loopcanary.report.issue import issue_blocks
 
     on = () if session is None else (session.python, session.system, f"engine {session.engine}")

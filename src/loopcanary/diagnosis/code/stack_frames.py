@@ -128,7 +128,6 @@ class PlacedStack:
         return self.known[self.numbers[index]]
 
     def below(self, index: int) -> Placed:
-        """The frames inside the one at an index."""
         known = self.known
         return tuple([known[number] for number in self.numbers[:index]])
 

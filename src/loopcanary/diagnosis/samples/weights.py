@@ -85,7 +85,6 @@ class MergedStacks:
 
     shown: tuple[WeightedStack, ...]
     numbers: dict[ShownStack, int]
-    """Index into `shown` of each stack."""
 
 
 def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> MergedStacks:

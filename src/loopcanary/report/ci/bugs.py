@@ -115,7 +115,6 @@ class Bug:
     rule: str
     """Kind and cause: `stall/sleep`."""
     rule_words: str
-    """The words of the rule: `stall: sleeping`."""
     severity: Severity
     title: str
     details: str
@@ -129,7 +128,6 @@ class Bug:
     total_ns: int
     max_ns: int
     is_known: bool
-    """Whether the baseline has it."""
 
     @property
     def words(self) -> str:

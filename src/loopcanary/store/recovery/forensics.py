@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import (
@@ -25,9 +25,6 @@ from loopcanary.model import (
 )
 from loopcanary.wire import WireError, from_wire
 from loopcanary.words.endings import BY_EXIT, with_reason
-
-if TYPE_CHECKING:
-    from loopcanary.model import Fault, LaneTotals, StallEvidence
 
 
 class Header(Protocol):

@@ -49,8 +49,9 @@ starve while the lock lies idle. Ours below polls at random moments."""
 _PAUSE_LEAST_S, _PAUSE_SPREAD_S = 0.002, 0.018
 
 # Result codes of sqlite.org/rescode.html; the low byte is the primary one.
-_IOERR, _CORRUPT, _FULL, _CANTOPEN, _NOTADB = 10, 11, 13, 14, 26
-_READONLY_MOVED = 8 | 4 << 8
+_BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT = 5, 6, 8, 10, 11
+_FULL, _CANTOPEN, _PROTOCOL, _NOTADB = 13, 14, 15, 26
+_READONLY_MOVED = _READONLY | 4 << 8
 _WRITE = "BEGIN IMMEDIATE"
 
 
@@ -64,7 +65,6 @@ class Database:
         """What SQLite opens: of another user's database root's copy."""
         self._copy: LentCopy | None = None
         self._read_only = False
-        self._is_copy = False
         self._is_alone = False
         self._connections = 0
         self._notify = notify
@@ -174,7 +174,7 @@ class Database:
     ) -> _T:
         if begin is None:
             return work(connection)
-        if begin == _WRITE and self._is_copy:
+        if begin == _WRITE and self._copy is not None:
             raise StoreError(unwritable(self.path))
         connection.execute(begin)
         try:
@@ -298,7 +298,7 @@ class Database:
             connection = self._open_to_write()
         finally:
             copy.unlink()
-        self._read_only = self._is_copy = True
+        self._read_only = True
         return connection
 
     def _open_to_write(self) -> sqlite3.Connection:
@@ -329,13 +329,13 @@ class Database:
             self._verify("")
             if self._is_alone:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection = self._prepared(connection)
+            self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+    def _prepare(self, connection: sqlite3.Connection) -> None:
         if self._copy is not None and not schema.is_ours(connection):
             raise StoreError(f"{self.path} has views, triggers or virtual tables, which no loopcanary makes")
         version = self._refuse_unknown(connection)
@@ -343,19 +343,17 @@ class Database:
         # Sources and names of other programs are data: a crafted schema must not run functions.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA mmap_size = 0")
-        self._is_copy = self._read_only and version < schema.VERSION
-        if self._is_copy:
-            connection = self._copied(connection, version)
-        elif not self._read_only:
-            if version < schema.VERSION:
-                with alone(self._lock_path()):
-                    self._create_or_migrate(connection)
+        if version == 0:
+            if self._read_only:
+                raise StoreError(f"{self.path} is no store, and cannot be written to make it one")
+            with alone(self._lock_path()):
+                self._create(connection)
+        if not self._read_only:
             # A crash may lose the last stalls but never the database (WAL with NORMAL).
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA secure_delete = FAST")
         if self._on_connect is not None:
             self._on_connect(connection)
-        return connection
 
     def _refuse_unknown(self, connection: sqlite3.Connection) -> int:
         """The layout's version."""
@@ -365,30 +363,18 @@ class Database:
                 f"{self.path} was written by a newer loopcanary (format {version}, this one knows "
                 f"{schema.VERSION}): upgrade loopcanary or choose another --store; nothing was changed"
             )
-        if version != schema.VERSION and version not in schema.STEPS:
+        if version not in (0, schema.VERSION):
             raise StoreError(
                 f"{self.path} has format {version}, which no loopcanary reads; nothing was changed"
             )
         return version
 
-    def _copied(self, connection: sqlite3.Connection, version: int) -> sqlite3.Connection:
-        """An older database that may not be changed, brought up to date in memory."""
-        import sqlite3
-
-        if version == 0:
-            raise StoreError(f"{self.path} is no store, and cannot be written to make it one")
-        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        connection.backup(copy)
-        connection.close()
-        schema.migrate(copy)
-        return copy
-
-    def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
+    def _create(self, connection: sqlite3.Connection) -> None:
         if self._refuse_unknown(connection) == 0:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only before the first table
         choose_journal(connection)
         self._verify_all(connection)
-        schema.migrate(connection)
+        schema.create(connection)
 
     def _verify_all(self, connection: sqlite3.Connection) -> None:
         schema.version_of(connection)  # a log is opened with the first reading
@@ -402,19 +388,6 @@ class Database:
         file = self._place / FILE_NAME
         if self._copy is None and file != self.path and not has_opened(self._opened, file, suffixes):
             raise StoreError(f"{self.folder} was replaced while it was opened; nothing was stored")
-
-
-_BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _PROTOCOL, _NOTADB = (
-    5,
-    6,
-    8,
-    10,
-    11,
-    13,
-    14,
-    15,
-    26,
-)
 
 
 def choose_journal(connection: sqlite3.Connection) -> None:

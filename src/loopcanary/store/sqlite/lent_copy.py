@@ -66,7 +66,6 @@ class LentCopy:
                 left -= len(block)
 
     def _all_facts(self) -> list[tuple[int, int, int]]:
-        """The facts of each file."""
         found: list[tuple[int, int, int]] = []
         for suffix in _SUFFIXES:
             try:

@@ -1,4 +1,4 @@
-"""The tables, and how a database of the layout before becomes one of this."""
+"""The tables."""
 
 from __future__ import annotations
 
@@ -70,37 +70,9 @@ _OTHER_TABLES = (
     ) WITHOUT ROWID""",
 )
 
-# Layout 5 had stalls and all other issues in tables of their own.
-_FROM_5 = (
-    "DROP TRIGGER payload_goes_with_stall",
-    "DROP INDEX issues_by_time",
-    "DROP INDEX issues_by_session",
-    "ALTER TABLE issues RENAME TO others",
-    *_ISSUES,
-    """INSERT INTO issues
-       SELECT row, id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread,
-              loop, scene, in_app
-       FROM stalls""",
-    """INSERT OR IGNORE INTO issues
-       SELECT NULL, id, session, fingerprint, CASE kind WHEN 'start' THEN 'startup-quiet' ELSE kind END,
-              'ended', cause, began_wall_ns, duration_ns, search,
-              coalesce(json_extract(told, '$.thread'), ''),
-              coalesce(json_extract(told, '$.loop'), ''), coalesce(json_extract(told, '$.scene'), ''),
-              json_extract(told, '$.culprit.in_app')
-       FROM (SELECT *, CASE WHEN json_valid(payload) THEN payload END AS told FROM others)
-       ORDER BY row""",
-    """INSERT OR IGNORE INTO payloads
-       SELECT issues.row, others.payload FROM others JOIN issues ON issues.id = others.id""",
-    "DROP TABLE stalls",
-    "DROP TABLE others",
-    *_INDEXES,
-)
-
 VERSION = 6
-STEPS: dict[int, tuple[str, ...]] = {0: (*_ISSUES, *_INDEXES, *_OTHER_TABLES), 5: _FROM_5}
-"""What brings a database of a layout to VERSION; 0 is an empty file. Others were never released."""
-_OF_5 = """CREATE TRIGGER payload_goes_with_stall AFTER DELETE ON stalls
-           BEGIN DELETE FROM payloads WHERE row = old.row; END"""
+"""Of this layout; 0 is an empty file. Others were never released."""
+_TABLES = (*_ISSUES, *_INDEXES, *_OTHER_TABLES)
 
 # Live stalls and sessions lie over the stored ones in temporary tables of this connection alone, and cover
 # those of the same ids; what cannot be read is covered, too. The temporary views take the names of the tables
@@ -128,7 +100,7 @@ ISSUES_OVERLAY = (
 NO_ISSUES_OVERLAY = ("DROP VIEW IF EXISTS temp.issues", "DROP VIEW IF EXISTS temp.payloads")
 
 
-_TRIGGERS = {" ".join(one.split()) for one in (*STEPS[0], _OF_5) if one.startswith("CREATE TRIGGER")}
+_TRIGGERS = {" ".join(one.split()) for one in _TABLES if one.startswith("CREATE TRIGGER")}
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:
@@ -148,16 +120,11 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Brings the database to VERSION in one transaction: a crash leaves it as it was.
-
-    Raises:
-        KeyError: The layout's version is unknown.
-    """
+def create(connection: sqlite3.Connection) -> None:
+    """Makes the tables in an empty file, in one transaction: a crash leaves it as it was."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = version_of(connection)
-        for statement in STEPS[version] if version < VERSION else ():
+        for statement in () if version_of(connection) else _TABLES:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")

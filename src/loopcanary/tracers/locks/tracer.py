@@ -145,7 +145,6 @@ _TWICE = "It is not reentrant: call what needs it before it is acquired, or leav
 
 
 def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns, notes: Notes) -> Deadlock:
-    """The issue of a cycle."""
     views = cycle.views
     names = lock_names([view.lock for view in views if view.lock is not None], views)
     waits = []

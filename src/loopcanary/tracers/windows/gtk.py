@@ -78,7 +78,6 @@ class GtkStates:
             self._hook(owner, name, self._shown)
 
     def _classes(self, wanted: tuple[str, ...]) -> tuple[type[Any], ...]:
-        """The wanted classes that this GTK has."""
         return tuple(one for name in wanted if (one := getattr(self._gtk, name, None)) is not None)
 
     def _hook(self, owner: type[Any], name: str, seen: Seen) -> None:

@@ -16,7 +16,6 @@ from loopcanary.words.traced import left_out_words
 class ThreadPart:
     name: str
     took_ns: int
-    """The time of all its calls."""
     tree: IssueTree
     """Its shares are those of `took_ns`."""
 

@@ -26,7 +26,6 @@ class ChangesPage:
     certain: tuple[Compared, ...]
     """Changes that are not chance."""
     rows: tuple[Compared, ...]
-    """The other changes."""
     watched_ns: tuple[int, int]
     """The watched time of each side."""
 

@@ -34,7 +34,6 @@ class IssuePage:
     noun: str
     """The noun that counts the issues of its bug."""
     drawn: StallSections | None
-    """The drawings of its kind."""
     session: Session | None
     code: CodeView | None
     holder: CodeView | None

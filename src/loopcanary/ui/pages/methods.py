@@ -17,7 +17,6 @@ class MethodRow:
     rank: int
     group: IssueGroup
     share: float
-    """Its share of the time of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

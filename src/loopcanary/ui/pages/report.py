@@ -194,7 +194,6 @@ def _spotlight(source: IssueStore, tools: Tools, bug: BugPart) -> Spotlight:
 
 
 def query_words(query: IssueQuery) -> Iterator[str]:
-    """What a query asks for, in words."""
     if query.since_wall_ns is not None:
         yield f"since {moment(query.since_wall_ns)}"
     if query.until_wall_ns is not None:

@@ -47,7 +47,6 @@ class StartupPage:
     """The number of stored starts."""
     rows: tuple[Startup, ...]
     courses: tuple[Course, ...]
-    """The courses of the starts in `rows`."""
     is_first: bool
     earlier: int | None
     """The begin of the next page, if there is one."""

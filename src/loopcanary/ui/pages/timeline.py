@@ -27,7 +27,6 @@ class Block:
     key: str
     """Names its colour and pattern."""
     words: str
-    """The text of the tip."""
     label: str = ""
     """Written into a block that is wide enough."""
     height: float = 1.0

@@ -115,7 +115,6 @@ class Branch:
     file: str = ""
     line: int = 0
     style: str
-    """The class of its bar."""
     total_ns: int
     self_ns: int
     count: int = 1
@@ -145,11 +144,9 @@ class IssueTree:
     """The meaning of the bars: a time, or a share of the time."""
     branches: tuple[Branch, ...]
     bold: str = "largest own time"
-    """The meaning of bold rows."""
     left_out: str
     """Words about rows that are left out; empty: none are."""
     length_ns: int
-    """The time that is 100 %."""
     ticks: tuple[tuple[float, str], ...] = ()
     """An axis of the time: positions in per cent, and moments."""
     flame: dict[str, Any] | None = None
