@@ -193,7 +193,7 @@ lint: $(lint_stamp) $(install_stamp)
 	$(VENV)/bin/mypy
 	$(tool_path) cmake -S . -B build/lint -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python" \
 		-DLOOPCANARY_WERROR=ON -DLOOPCANARY_TESTS=ON >/dev/null
-	$(tool_path) cmake --build build/lint --parallel >build/lint.log 2>&1 || { cat build/lint.log; exit 1; }
+	$(tool_path) cmake --build build/lint --parallel $$(nproc) >build/lint.log 2>&1 || { cat build/lint.log; exit 1; }
 
 lock:
 	$(PYTHON) tools/lock.py

@@ -40,4 +40,3 @@ static inline void stop_clock(void)
 
 /* Any thread. */
 static inline void pass_time(uint64_t ns) { (void)atomic_fetch_add(&still_ns, ns); }
-

@@ -25,4 +25,3 @@ static inline void stage_open_still(stage *s)
     stage_begin_clocks(s);
     (void)stage_lane(s, 0); /* its limits, in these ticks */
 }
-

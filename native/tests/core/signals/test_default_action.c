@@ -65,7 +65,7 @@ static void waits_for_its_child(void)
     if (vfork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)!write(begun[1], &byte, 1); /* as it runs, its parent waits */
-        (void)poll(NULL, 0, 600 * 1000); /* ends a hang */
+        (void)poll(NULL, 0, 600 * 1000);  /* ends a hang */
         _exit(1);
     }
     _exit(1);
