@@ -39,6 +39,9 @@ KERNEL = {
 }
 
 
+FETCHES = "curl_cffi/requests/session.py:Session.request"
+
+
 class Story(NamedTuple):
     call: str
     does: str
@@ -218,6 +221,16 @@ STORIES = [
         "an object for each path",
         "/pathlib.py:_make_child_relpath",
     ),
+    Story("child.stdout.readline()", "child", "Read what the child prints"),
+    Story(
+        "Engine()", "computes in Python", "take turns with the GIL", "pysnmp/entity/engine.py:Engine.__init__"
+    ),
+    Story("log.info(rows)", "computes", "Log less here", "/logging/__init__.py:Formatter.format"),
+    Story(
+        "requests.get(url)", "receives", "patch_all", "/socket.py:readinto requests/api.py:get", loop="gevent"
+    ),
+    Story("plots.load(rows)", "computes in Python", "`QThread`", "plots/model.py:load", loop="qt"),
+    Story("session.get(url)", "polls", "`AsyncSession`", FETCHES),
     Story("list(resolved(root))", "computes in Python", "is taken apart in Python", "/posixpath.py:realpath"),
     Story("tempfile.mkstemp()", "opens", "temporary files", "/tempfile.py:mkstemp"),
     Story("open(path)", "opens", "to_thread(open"),
@@ -321,6 +334,8 @@ ASYNC_CALLS = "botocore/parsers.py:parse aiobotocore/client.py:AioBaseClient._ma
 PROVIDER = "/subprocess.py:run azure/identity/_bearer_token_provider.py:wrapper openai/lib/azure.py:"
 LEGEND = "matplotlib/legend.py:Legend"
 COUNTS = "litellm/utils.py:token_counter"
+FILES = "tornado/web.py:StaticFileHandler"
+SHOWS_TABLE = "qfluentwidgets/components/widgets/table_view.py:TableBase.showEvent"
 COMPLETES = "IPython/core/completer.py:IPCompleter"
 PROVED = [
     # What was seen, and below it what looks like it.
@@ -566,6 +581,34 @@ PROVED = [
         function="",
     ),
     Story("stub.Get(request)", "lock", "init_gevent", "grpc/_channel.py:__call__", loop="gevent"),
+    Story("session.get(url)", "polls", 'thread="gevent"', FETCHES, loop="gevent"),
+    Story(
+        "log.exception('failed')",
+        "computes in Python",
+        "plain tracebacks",
+        "rich/text.py:Text.wrap rich/traceback.py:Traceback.extract structlog/dev.py:ConsoleRenderer.__call__",
+    ),
+    Story(
+        "await pipe.execute()",
+        "computes in Python",
+        "in batches of some hundred",
+        "redis/connection.py:Connection.pack_commands redis/asyncio/client.py:Pipeline.execute",
+    ),
+    Story(
+        "ask(text)",
+        "child",
+        "`app.invalidate()`",
+        function="show_toolbar",
+        above="prompt_toolkit/formatted_text/base.py:to_formatted_text",
+    ),
+    Story("return rows", "computes in Python", "`compute_etag`", f"{FILES}.get_content_version", function=""),
+    Story("self.setCurrentIndex(1)", "computes in Python", "resizeRowsToContents", SHOWS_TABLE, loop="qt"),
+    Story(
+        "client.execute()",
+        "lock",
+        "`async_execute()`",
+        "/threading.py:wait jupyter_core/utils/__init__.py:run_sync.<locals>.wrapped",
+    ),
     Story(
         "process.join(timeout=3)",
         "child",
@@ -727,6 +770,19 @@ ALIKE = [
     Story("return rows", "computes in Python", "use_jedi", f"{COMPLETES}.python_matches", function=""),
     Story("jedi.Script(text)", "computes in Python", "use_jedi", "jedi/api/completion.py:complete"),
     Story("stub.Get(request)", "lock", "init_gevent", "grpc/_channel.py:__call__"),
+    Story("session.get(url)", "polls", "gevent", FETCHES),
+    Story("log.error('x')", "computes in Python", "plain tracebacks", "structlog/processors.py:render"),
+    Story("await store.get(1)", "computes in Python", "in batches", "redis/asyncio/client.py:Redis.execute"),
+    Story("ask(text)", "child", "invalidate", function="show_toolbar"),
+    Story("return rows", "computes in Python", "`compute_etag`", f"{FILES}.get", function=""),
+    Story("job.result()", "lock", "async_execute", "/threading.py:wait /concurrent/futures/_base.py:result"),
+    # gevent's patching does not reach what waits in C.
+    Story("cursor.execute(query)", "polls", "patch_all", "psycopg2/extras.py:Cursor.execute", loop="gevent"),
+    # What a record's text takes is taken on this thread, with a queue behind it as well.
+    Story("log.info(rows)", "computes", "to_thread", "/logging/__init__.py:Formatter.format"),
+    Story("log.info(rows)", "computes", "QueueHandler", "/logging/__init__.py:Formatter.format"),
+    # An object that is made and kept need not be one that goes from process to process.
+    Story("Engine()", "computes in Python", "process", "pysnmp/entity/engine.py:Engine.__init__"),
     Story(
         "pool.join()",
         "child",
@@ -740,6 +796,7 @@ ALIKE = [
     # What cannot be followed: an awaited coroutine of a package, a widget's method, a package's own line.
     Story("image.resize(2)", "computes without the GIL", "QThread", loop="qt"),
     Story("self.view.resizeColumnsToContents()", "computes without the GIL", "QThread", loop="qt"),
+    Story("self.view.setModel(rows)", "computes in Python", "QThread", "plots/model.py:data", loop="qt"),
     Story("return rows", "receives", "to_thread", "requests/api.py:get pusher/feed.py:push", function=""),
     # A package resolves names, or starts a child: the program makes no such call.
     Story("check(mail)", "polls", "getaddrinfo", "dns/resolver.py:resolve addresses/check.py:check"),

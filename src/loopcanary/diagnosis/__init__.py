@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from loopcanary.diagnosis.code.ownership import CodePaths
     from loopcanary.diagnosis.hangs import find_hang
     from loopcanary.diagnosis.health import loop_health, process_health
-    from loopcanary.diagnosis.judgement import diagnose, drop_reason, not_intercepted, prepare
+    from loopcanary.diagnosis.judgement import diagnose, drop_reason, is_meant, not_intercepted, prepare
 
 _HOMES = {
     "code.ownership": "CodePaths",
     "hangs": "find_hang",
     "health": "loop_health process_health",
-    "judgement": "diagnose drop_reason not_intercepted prepare",
+    "judgement": "diagnose drop_reason is_meant not_intercepted prepare",
 }
 __all__ = [name for names in _HOMES.values() for name in names.split()]
 

@@ -69,6 +69,8 @@ class Setting:
     """The line is a package's, or not known: no function of the program was in what the loop ran."""
     is_awaited: bool = False
     """The call is a package's coroutine, which the line awaits: it has no thread to go to."""
+    calls_back: bool = False
+    """The call is of C code that called Python code back, as a method of a widget does."""
     plain: Plain | None = None
     """None: the culprit can await, or it is not known whether."""
     values: Mapping[str, object] = field(default_factory=dict)
@@ -321,7 +323,8 @@ def advise(
     if row is None or (cause not in ABOUT_NO_CALL and _stays_here(row, blocker, setting)):
         return None
     if loop != ASYNCIO:
-        said = _say(row if row.way is None else table.way_out(row.way, loop), blocker, setting, loop)
+        way = Way.THREAD if _is_driver(row, setting, loop) else row.way
+        said = _say(row if way is None else table.way_out(way, loop), blocker, setting, loop)
     else:
         said = _in_framework(table, row, cause, blocker, setting)
     if row.topic not in _HOLDERS_SIDE or (waiting := _of_topic(table, "held-wait", loop)) is None:
@@ -334,7 +337,7 @@ _RUNS_THE_LOOP = re.compile(
     r"(?:^|\.)(?:q?app|q?application)\.exec_?$|\.(?:mainloop|run_forever|run_until_complete)$", re.IGNORECASE
 )
 """What the loop did in such a call has no line of the program. `query.exec` and `session.exec` are others."""
-_OF_ANY_LINE = frozenset({"", "released-gil", "kept-gil"})
+_OF_ANY_LINE = frozenset({"", "released-gil", "kept-gil", "computes-inside"})
 _WIDGETS = frozenset(
     {
         *("tkinter", "customtkinter", "ttkbootstrap", "PyQt5", "PyQt6", "PySide2", "PySide6", "qtpy"),
@@ -345,6 +348,16 @@ _WIDGETS = frozenset(
 _DRAWING = _WIDGETS | {"matplotlib"}
 """The same in a window's program, where a figure is a widget's."""
 _WINDOWS = ("qt", "pyqt", "pyside", "tk", "glib", "gtk")
+
+
+_PATCHED = frozenset({"socket", "ssl", "select", "selectors"})
+"""Where the standard library waits for peers, if gevent has not patched it."""
+
+
+def _is_driver(row: Remedy, setting: Setting, loop: str) -> bool:
+    """Whether a package waited for a peer below Python, where gevent's patching does not reach."""
+    is_below = bool(setting.passed) and _PATCHED.isdisjoint(setting.passed)
+    return loop == "gevent" and row.way is Way.CLIENT and is_below
 
 
 def _stays_here(row: Remedy, blocker: Blocker | None, setting: Setting) -> bool:
@@ -367,9 +380,9 @@ def _stays_here(row: Remedy, blocker: Blocker | None, setting: Setting) -> bool:
 
 
 def _may_be_widgets(callee: str | None, setting: Setting) -> bool:
-    """Whether a call may be of a widget: a method of an object that no import has, without Python code
-    below."""
-    return not setting.passed and setting.callee is None and "." in (callee or "")
+    """Whether a call may be of a widget: a method, in C, of an object that no import has."""
+    is_native = not setting.passed or setting.calls_back
+    return is_native and setting.callee is None and "." in (callee or "")
 
 
 def _choose(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 from heapq import nlargest
 from itertools import pairwise
 from operator import itemgetter
@@ -69,6 +70,7 @@ def find_setting(
         released_gil=None if verdict.cause is not Cause.NATIVE_CPU else _released_gil(finding),
         is_foreign=suspect is None or not suspect.in_app,
         is_awaited=suspect is not None and _awaits_packages(suspect),
+        calls_back=suspect is not None and callee is not None and _calls_back(suspect, callee),
         plain=find_plain(suspect.view, above, observation.sites) if suspect and suspect.in_app else None,
         values=values,
     )
@@ -284,7 +286,9 @@ def _topic(
         return topic
     if cause is Cause.NATIVE_CPU and blocker is not None and blocker.function is None and call is not None:
         return "frees-on-return" if _calls_python(case, suspect, callee_of(call)) else None
-    return "computes-inside" if cause is Cause.CPU and _leads_away(suspect, call) else None
+    if cause is not Cause.CPU or not _leads_away(suspect, call):
+        return None
+    return "makes-inside" if _share_below(suspect, {"__init__", "__new__"}) >= _MOST else "computes-inside"
 
 
 def _topic_of_many(case: StallCase, suspect: Suspect, call: str | None) -> str | None:
@@ -304,6 +308,18 @@ def _leads_away(suspect: Suspect, call: str | None) -> bool:
         return False
     inside = sum(weight for _, below, weight in suspect.hits if below and below[-1].owner is Owner.INSTALLED)
     return inside >= _MOST * suspect.weight_ns
+
+
+def _share_below(suspect: Suspect, names: Collection[str]) -> float:
+    """The share of the culprit's time in which it had called Python functions of these names."""
+    held = sum(weight for _, below, weight in suspect.hits if below and below[-1].shown.function in names)
+    return held / max(1, suspect.weight_ns)
+
+
+def _calls_back(suspect: Suspect, callee: str) -> bool:
+    """Whether the call is of C code that calls Python code of other names."""
+    below = {below[-1].shown.function for _, below, _ in suspect.hits if below}
+    return _share_below(suspect, below - {last_name(callee), "__init__", "__new__", "__call__"}) >= _MOST
 
 
 def _calls_python(case: StallCase, suspect: Suspect, callee: str | None) -> bool:

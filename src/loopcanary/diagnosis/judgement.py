@@ -291,6 +291,16 @@ def make_grade(seen_ns: Sequence[int], coverage: float, cause: Cause, *, sampled
     return Grade.FAIR
 
 
+_MEANT = frozenset({"jupyter_client.channels:HBChannel._async_run"})
+"""What a package runs on a loop and a thread of its own, and lets block them: nothing else waits there."""
+
+
+def is_meant(stall: Stall, paths: CodePaths) -> bool:
+    """Whether a stall is what a package means to do: it is neither stored nor reported."""
+    culprit = stall.culprit
+    return culprit is not None and f"{module_name(culprit.file, paths)}:{culprit.qualname}" in _MEANT
+
+
 def drop_reason(stall: Stall, config: Config, paths: CodePaths) -> str | None:
     """Why a stall is not reported. Without `delete_ignored` it is stored all the same.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopcanary.diagnosis import diagnose, drop_reason, find_hang
+from loopcanary.diagnosis import diagnose, drop_reason, find_hang, is_meant
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Clock, Config, Session, StackFrame, Stall, StallEvidence, StallState
 from loopcanary.pipeline.guards import DebuggerGuard, StormGuard
@@ -97,6 +97,9 @@ class Pipeline:
         stall = self._diagnose(evidence, state)
         if stall is None:
             self.counts["stalls_undiagnosed"] += 1
+            return True
+        if is_meant(stall, at.paths()):
+            self.counts["stalls_dropped_meant"] += 1
             return True
         dropped = drop_reason(stall, at.config, at.paths())
         if dropped is not None:

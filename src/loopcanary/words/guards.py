@@ -14,6 +14,7 @@ _UNREPORTED = {
     "stalls_suppressed_expected": "within a time of their own (`expect`, `watch`, `job_threshold`)",
     "stalls_suppressed_storm": "over the limit of stalls a minute",
     "stalls_dropped_only_concern": "without code of concern",
+    "stalls_dropped_meant": "of a package's own thread, as it means to",
     "stalls_dropped_ignore": "ignored by the configuration",
     "stalls_dropped_interceptor": "dropped by an interceptor",
     "stalls_dropped_no_slot": "for want of room: too many at once, too fast to be stored, or no memory left",

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import subprocess
 import time
 import tkinter as tk
 from dataclasses import dataclass
 from tkinter import ttk
+
+if "DISPLAY" not in os.environ:
+    server = subprocess.Popen(["Xvfb", "-displayfd", "1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    os.environ["DISPLAY"] = ":" + server.stdout.readline().decode().strip()
+    atexit.register(server.terminate)
 
 
 @dataclass

@@ -84,6 +84,7 @@ CALLS: tuple[Remedy, ...] = (
     call("input", Way.INPUT, ANY, "input getpass.getpass sys.stdin.readline sys.stdin.read click.prompt typer.prompt", "", "Read the terminal with `await asyncio.to_thread(...)`, or prompt_toolkit's `prompt_async`."),
     call("print", None, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS, Cause.UNKNOWN), "print sys.stdout.write sys.stderr.write stdout.flush rich.print console.print", "", "The output is read slowly: print less, or through a queue that another thread writes out."),
     call("logging.handlers", None, only(Cause.DISK_IO, Cause.NETWORK_IO, Cause.DNS, Cause.SUBPROCESS, Cause.UNKNOWN), "", "logging.handlers", "Put `logging.handlers.QueueHandler` before this handler: a `QueueListener` thread then does its I/O."),
+    call("logging-texts", None, COMPUTING, "", "logging structlog loguru", "Log less here, or a shorter text: what makes the record's text computes on this thread."),
     call("logging", None, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS), "", "logging", "Log through `logging.handlers.QueueHandler` and a `QueueListener` thread."),
     # Peers: HTTP, mail, sockets, names.
     call("urllib.request", Way.CLIENT, ANY, "urllib.request.urlopen request.urlopen urlopen urlretrieve", "urllib.request", "Use `httpx.AsyncClient` or aiohttp, or `await asyncio.to_thread(urlopen, ...)`."),
@@ -109,6 +110,7 @@ CALLS: tuple[Remedy, ...] = (
     call("pathlib", Way.THREAD, DISK, "*.read_text *.read_bytes *.write_text *.write_bytes", "pathlib", "Run `{call}` with `await asyncio.to_thread(...)`, or use `anyio.Path`."),
     call("tempfile", Way.THREAD, DISK, "tempfile.mkstemp tempfile.TemporaryDirectory tempfile.NamedTemporaryFile", "tempfile", "Make temporary files with `await asyncio.to_thread(...)`, or aiofiles' `tempfile`."),
     call("open", Way.THREAD, DISK, "open io.open codecs.open gzip.open", "", "Open the file with `await asyncio.to_thread(open, ...)`, or use aiofiles."),
+    call("child.read", Way.WATCH, only(Cause.SUBPROCESS), "*.read *.readline *.readlines", "", "Read what the child prints on another thread (`await asyncio.to_thread(...)`), or start it with `asyncio.create_subprocess_exec` and await its `stdout.readline()`."),
     call("file.read", Way.THREAD, DISK, "*.read *.readline *.readlines os.read os.pread *.readinto os.sendfile", "", "Read the file with `await asyncio.to_thread(...)`, or use aiofiles."),
     call("file.write", Way.THREAD, DISK, "*.write *.writelines os.write os.pwrite *.truncate", "", "Write the file with `await asyncio.to_thread(...)`, or use aiofiles."),
     call("zipfile", Way.THREAD, LOADING, "zipfile.ZipFile tarfile.open *.extractall *.extract", "zipfile tarfile", "Pack and unpack with `await asyncio.to_thread(...)`."),

@@ -73,7 +73,7 @@ TOPICS: tuple[Remedy, ...] = (
     # On other loops the way is named.
     _topic("terminal-input", "Read input on another thread, such as with `await asyncio.to_thread(sys.stdin.readline)`.", Way.INPUT),
     _topic("full-pipe", "Write to the pipe through the loop (`asyncio.create_subprocess_exec`, `await process.stdin.drain()`), or from another thread: its reader was slow.", Way.CHILD, "file.write"),
-    _topic("empty-pipe", "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `await process.stdout.readline()`), or on another thread.", Way.CHILD, "file.read input"),
+    _topic("empty-pipe", "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `await process.stdout.readline()`), or on another thread.", Way.CHILD, "file.read child.read input"),
     _topic("kernel-event", "Let the loop watch the descriptor with `loop.add_reader(...)`, or run `{call}` with `await asyncio.to_thread(...)`.", Way.WATCH, "file.read"),
     _topic("slow-open", "Run `{call}` with `await asyncio.to_thread(...)`; a fifo opens at once with `os.O_RDWR`, or once its other end is open.", Way.THREAD, "open"),
     Remedy("thread.holder-unknown", "Find out who holds the lock, which no thread was seen to hold: if this one has taken it before, use an `RLock`, or do not take it twice; else wait with a timeout.", loop="thread", topic="holder-unknown"),
@@ -88,6 +88,7 @@ TOPICS: tuple[Remedy, ...] = (
     _topic("sleeps-inside", "Run `{call}` with `await asyncio.to_thread(...)`: it sleeps by itself.", Way.THREAD, "asyncio.sleep"),
     _topic("waits-inside", "Run `{call}` with `await asyncio.to_thread(...)`: it waits by itself.", Way.THREAD, "asyncio.dns asyncio.subprocess asyncio.disk-io"),
     _topic("computes-inside", "Run `{call}` with `await asyncio.to_thread(...)`, where it and the loop take turns with the GIL, or in a process pool.", Way.THREAD, "asyncio.cpu"),
+    _topic("makes-inside", "Run `{call}` with `await asyncio.to_thread(...)`, where it and the loop take turns with the GIL.", Way.THREAD, "asyncio.cpu"),
     _topic("busy-wait", "Wait with `await asyncio.sleep(...)` for the time that is left, in place of a loop that looks at the clock.", Way.TIMER),
     _topic("many-calls", "Let the loop run between so many calls of `{call}`, by `await asyncio.sleep(0)` in the loop around them, or make them with `await asyncio.to_thread(...)`.", Way.PIECES, "process pieces thread"),
     _topic("many-yields", "Let the loop run between the pieces that `{holder}` yields, by `await asyncio.sleep(0)`, or make each with `await asyncio.to_thread(...)`: nothing in it waits.", Way.PIECES, "process pieces thread"),
