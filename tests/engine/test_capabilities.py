@@ -58,7 +58,9 @@ _SETS = """
     def is_parked():
         # The watchdog sleeps until the next turn.
         from loopcanary.flight import FlightFile
-        (link,) = os.scandir(os.path.join(os.environ["LOOPCANARY_STORE"], "flight"))
+        # Beside the link there is a copy if the machine made the stall a hang.
+        found = os.scandir(os.path.join(os.environ["LOOPCANARY_STORE"], "flight"))
+        (link,) = [one for one in found if one.is_symlink()]
         with FlightFile.open(os.path.realpath(link)) as flight:
             return flight.header.parked
 """

@@ -228,13 +228,16 @@ def _leave(canary: Canary, recorder: Recorder, *, is_awaited: bool = False) -> N
 
     def keep() -> None:
         # After a change of the user it may be out of reach: it is left to a keeper or command of the old one.
-        is_ours = flight is not None and os.access(flight.path, os.R_OK)
-        if flight is not None and is_ours and not place.is_heard(place.bell_path(folder or "")):
-            with canary.boundary("keeper"):
-                if is_awaited:
-                    flight.save()
-                else:
-                    flight.settle()
+        if flight is None or not os.access(flight.path, os.R_OK):
+            return
+        with canary.boundary("keeper"):
+            flight.link_again()  # a keeper makes it again for living programs only
+            if place.is_heard(place.bell_path(folder or "")):
+                return
+            if is_awaited:
+                flight.save()
+            else:
+                flight.settle()
 
     try:
         thread = native.start_thread(keep)
