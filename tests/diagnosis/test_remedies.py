@@ -586,7 +586,7 @@ PROVED = [
         "log.exception('failed')",
         "computes in Python",
         "plain tracebacks",
-        "rich/text.py:Text.wrap rich/traceback.py:Traceback.extract structlog/dev.py:ConsoleRenderer.__call__",
+        "rich/text.py:wrap rich/traceback.py:Traceback.extract structlog/dev.py:ConsoleRenderer.__call__",
     ),
     Story(
         "await pipe.execute()",

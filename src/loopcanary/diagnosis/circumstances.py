@@ -286,9 +286,7 @@ def _topic(
         return topic
     if cause is Cause.NATIVE_CPU and blocker is not None and blocker.function is None and call is not None:
         return "frees-on-return" if _calls_python(case, suspect, callee_of(call)) else None
-    if cause is not Cause.CPU or not _leads_away(suspect, call):
-        return None
-    return "makes-inside" if _share_below(suspect, {"__init__", "__new__"}) >= _MOST else "computes-inside"
+    return _topic_of_package(suspect) if cause is Cause.CPU and _leads_away(suspect, call) else None
 
 
 def _topic_of_many(case: StallCase, suspect: Suspect, call: str | None) -> str | None:
@@ -308,6 +306,11 @@ def _leads_away(suspect: Suspect, call: str | None) -> bool:
         return False
     inside = sum(weight for _, below, weight in suspect.hits if below and below[-1].owner is Owner.INSTALLED)
     return inside >= _MOST * suspect.weight_ns
+
+
+def _topic_of_package(suspect: Suspect) -> str:
+    """What computes is a package's: the making of an object, or any other call."""
+    return "makes-inside" if _share_below(suspect, {"__init__", "__new__"}) >= _MOST else "computes-inside"
 
 
 def _share_below(suspect: Suspect, names: Collection[str]) -> float:

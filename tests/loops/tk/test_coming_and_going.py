@@ -207,7 +207,7 @@ root.destroy()
 print(json.dumps([within, returned, closed]))
 """)
     assert within >= 300_000_000
-    assert returned == 0
+    assert abs(returned) < 1000  # ticks are rounded to nanoseconds
     busy_ns, awake_ns = closed  # which a crowded machine makes long, and the sleep is no part of
     assert busy_ns <= awake_ns
 
