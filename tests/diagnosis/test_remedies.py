@@ -585,8 +585,8 @@ PROVED = [
     Story(
         "log.exception('failed')",
         "computes in Python",
-        "plain tracebacks",
-        "rich/text.py:wrap rich/traceback.py:Traceback.extract structlog/dev.py:ConsoleRenderer.__call__",
+        "plain_traceback",
+        "rich/text.py:wrap structlog/dev.py:RichTracebackFormatter.__call__ structlog/dev.py:render",
     ),
     Story(
         "await pipe.execute()",
@@ -771,7 +771,7 @@ ALIKE = [
     Story("jedi.Script(text)", "computes in Python", "use_jedi", "jedi/api/completion.py:complete"),
     Story("stub.Get(request)", "lock", "init_gevent", "grpc/_channel.py:__call__"),
     Story("session.get(url)", "polls", "gevent", FETCHES),
-    Story("log.error('x')", "computes in Python", "plain tracebacks", "structlog/processors.py:render"),
+    Story("log.error('x')", "computes in Python", "plain_traceback", "structlog/processors.py:render"),
     Story("await store.get(1)", "computes in Python", "in batches", "redis/asyncio/client.py:Redis.execute"),
     Story("ask(text)", "child", "invalidate", function="show_toolbar"),
     Story("return rows", "computes in Python", "`compute_etag`", f"{FILES}.get", function=""),
