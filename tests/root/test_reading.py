@@ -316,7 +316,8 @@ def test_a_store_that_is_replaced_is_read_nowhere_else(store, victim):
 def test_a_store_that_is_replaced_is_written_nowhere_else(theirs, victim):
     made_elsewhere(victim)
     store, before, stored = theirs / ".loopcanary", seen(victim), 0
-    Store(store).open()
+    with closing(Store(store)) as one:
+        one.open()
     with replaced(store, victim):
         while stored < 30:
             whose_folder._held.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,8 @@ def test_root_stays_root_for_a_store_of_its_own_in_another_users_folder(theirs):
 
 
 def test_stores_of_two_users_are_not_written_together(loopcanary, theirs, store, root):
-    Store(root / "mine").open()
+    with closing(Store(root / "mine")) as mine:
+        mine.open()
     done = loopcanary("clean", "--all", "--yes", "--store", str(store), "--store", str(root / "mine"))
     assert done.returncode == 2
     assert done.stderr == "loopcanary: the stores belong to different users: name those of one user\n"
