@@ -94,16 +94,11 @@ static bool is_stalled(const lc_header *header)
     return false;
 }
 
-static uint64_t patience_ns(const lc_watchdog_settings *settings, bool is_fault)
-{
-    const uint64_t set_ns = is_fault ? settings->fault_patience_ns : settings->signal_patience_ns;
-    return set_ns != 0 ? set_ns : is_fault ? LC_FAULT_PATIENCE_NS : LC_SIGNAL_PATIENCE_NS;
-}
-
 /* Signal-safe. Of a fault awake: the evidence is to show what the thread did, and not that it sleeps here. */
 static void wait_for_evidence(const lc_watchdog *w, uint32_t question, bool is_fault)
 {
-    const uint64_t deadline = lc_now_ns() + patience_ns(&w->settings, is_fault);
+    const uint64_t deadline =
+        lc_now_ns() + (is_fault ? w->settings.fault_patience_ns : w->settings.signal_patience_ns);
     for (;;) {
         const uint32_t seen = atomic_load(&answered);
         if ((int32_t)(seen - question) >= 0) {

@@ -10,12 +10,6 @@
 #include "core/flight/flight_format.h"
 #include "core/watchdog/watch_state.h"
 
-/* How long a signal is held back in a stall until all threads have been read; and a fault anywhere, for
- * longer: most programs die of one, and on a machine under full load there would be nothing to say of it.
- * The watchdog's settings may say otherwise. */
-#define LC_SIGNAL_PATIENCE_NS UINT64_C(50000000)
-#define LC_FAULT_PATIENCE_NS UINT64_C(500000000)
-
 /* From now on these signals (a bit each, see disposition.h) are noted; `caller` as there. One watchdog at
  * a time. */
 void lc_kill_signals_begin(lc_watchdog *watchdog, uint64_t signals, const void *caller);

@@ -27,7 +27,7 @@ typedef struct {
     uint64_t feed_ns;      /* how often */
     uint64_t exit_hung_ns; /* a turn of this length ends the process; 0: none does */
     uint64_t signals;      /* that are noted as they come, a bit each (core/signals) */
-    /* how long one of them, and a fault, is held back; 0: as kill_signals.h has it */
+    /* how long one of them is held back in a stall until all threads have been read, and a fault anywhere */
     uint64_t signal_patience_ns, fault_patience_ns;
     /* main without progress for so long: the program does not start, or does not end (outside_turn.c) */
     uint64_t boot_ns, exit_ns; /* 0: such programs are not looked for */

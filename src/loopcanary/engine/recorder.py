@@ -43,8 +43,9 @@ DRAIN, KEEPER = 0, 1
 _NEIGHBOURS_MAX = 16
 PATIENCE_S = 2.0
 """How long an end waits for the watchdog: less than callers wait for the drain, which still has to store."""
-SIGNAL_PATIENCE_NS = FAULT_PATIENCE_NS = 0
-"""How long a signal, and a fault, is held back for the watchdog; 0: as native/core/signals has it."""
+SIGNAL_PATIENCE_NS, FAULT_PATIENCE_NS = 50_000_000, 500_000_000
+"""How long a signal is held back in a stall until all threads have been read; and a fault anywhere, for
+longer: most programs die of one, and on a machine under full load there would be nothing to say of it."""
 
 
 class FlightPlace:

@@ -15,7 +15,7 @@ AUTHORITY = trustme.CA()
 
 
 class FarBroker(threading.Thread):
-    """Takes its time until it greets, then sends one message to whoever subscribes."""
+    """Greets late, then sends one message to each subscriber."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

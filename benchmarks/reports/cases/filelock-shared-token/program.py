@@ -1,4 +1,4 @@
-"""Several processes of a service share one token in a file; whoever finds it old gets a new one."""
+"""Several processes of a service share one token in a file; the one that finds it old gets a new one."""
 
 from __future__ import annotations
 

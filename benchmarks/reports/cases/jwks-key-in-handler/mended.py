@@ -1,4 +1,4 @@
-"""An API under uvloop lets in whoever brings a token that the identity provider has signed; a thread fetches its keys."""
+"""An API under uvloop lets in callers with a token that the identity provider has signed; a thread fetches its keys."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ app = Quart(__name__)
 
 
 class Broker(threading.Thread):
-    """In place of Redis and of the worker: answers few commands, and publishes to whoever subscribes."""
+    """In place of Redis and of the worker: answers few commands, and publishes to subscribers."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

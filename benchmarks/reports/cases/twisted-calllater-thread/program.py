@@ -16,7 +16,7 @@ PROBE = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv
 
 
 class SlowGuest(threading.Thread):
-    """Says hello to whoever connects, but only after a while."""
+    """Says hello to each client, but only after a while."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

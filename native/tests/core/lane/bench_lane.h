@@ -58,6 +58,8 @@ static inline void stage_open(stage *s)
         .park_ns = 1000u * MS,
         .hang_ns = 1000u * MS,
         .anr_ns = 5000ull * MS,
+        .signal_patience_ns = 50u * MS,
+        .fault_patience_ns = 500u * MS,
     };
     snprintf(s->path, sizeof s->path, "/tmp/loopcanary-test-%d.flight", getpid());
     unlink(s->path);

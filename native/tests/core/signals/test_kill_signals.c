@@ -138,7 +138,7 @@ TEST(in_a_stall_all_threads_are_read_before_it_goes_on)
     raise(SIGTERM);
     const bool is_read = LC_LOAD(slot(&s, 0)->thread_count) > 0;
     /* a crowded machine may not give that thread a core in time */
-    CHECK(calls == 1 && (is_read || lc_now_ns() - before >= LC_SIGNAL_PATIENCE_NS));
+    CHECK(calls == 1 && (is_read || lc_now_ns() - before >= s.watchdog.settings.signal_patience_ns));
     CHECK(pthread_join(watchdog, NULL) == 0);
     const uint64_t threads = LC_LOAD(slot(&s, 0)->thread_count);
     CHECK(threads > 0);
@@ -274,7 +274,8 @@ TEST(a_fault_whose_handler_has_mended_one_is_not_waited_for)
             *forbidden = 1;
         }
     }
-    CHECK(calls == 1000 && LC_LOAD(signals()->seen) == 1 && own_cpu_ns() - begin < LC_FAULT_PATIENCE_NS / 2);
+    CHECK(calls == 1000 && LC_LOAD(signals()->seen) == 1 &&
+          own_cpu_ns() - begin < s.watchdog.settings.fault_patience_ns / 2);
     if (sigsetjmp(back, 1) == 0) {
         raise(SIGSEGV); /* sent, and no fault */
     }
@@ -425,12 +426,12 @@ TEST(a_watchdog_that_does_not_answer_holds_no_signal_back_for_long)
     stall();
     const uint64_t before = lc_now_ns();
     raise(SIGTERM);
-    CHECK(calls == 1 && lc_now_ns() - before >= LC_SIGNAL_PATIENCE_NS);
+    CHECK(calls == 1 && lc_now_ns() - before >= s.watchdog.settings.signal_patience_ns);
     const uint64_t after = lc_now_ns();
     for (int i = 0; i < 1000; i++) {
         raise(SIGTERM); /* none of these waits: else these would take 50 s */
     }
-    CHECK(calls == 1001 && lc_now_ns() - after < 500 * LC_SIGNAL_PATIENCE_NS);
+    CHECK(calls == 1001 && lc_now_ns() - after < 500 * s.watchdog.settings.signal_patience_ns);
     lc_callback_end(stage_context(&s), s.lane);
     lc_turn_end(stage_context(&s), s.lane);
     close_all();
