@@ -208,7 +208,7 @@ def test_known_bugs_fail_no_test_and_gone_ones_are_said(tmp_path: Path) -> None:
     assert result.returncode == 0
     assert "(known)" in result.stdout
     assert "gone: requests.get(url) (1:gone)" in result.stdout
-    assert run(tmp_path, *options, text=STALLS.replace("main", "other")).returncode == 1
+    assert run(tmp_path, *options, text=STALLS.replace("main(", "other(")).returncode == 1
 
 
 def test_workers_of_xdist_send_what_they_saw(tmp_path: Path) -> None:
