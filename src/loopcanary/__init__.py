@@ -98,6 +98,7 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
         is_first = is_by_run or is_noted or _feeds_manager(_canary)
         if not _from_startup or is_first:
             _canary.start()
+            _canary.settle()
         _canary.arm()
         return _canary
 

@@ -27,6 +27,13 @@ LOAD = """
 """
 
 
+UNSETTLED = """
+    # As where a loop starts the engine: the program goes on beside the load.
+    from loopcanary.engine.canary import Canary as _Canary
+    _Canary.settle = lambda self: None
+"""
+
+
 def run(place: Place, program: str, *, engine: str = "native", status: int | None = 0, before: str = ""):
     text = f"    import loopcanary\n{PATIENCE}{before}\n    canary = loopcanary.install()\n{program}"
     return place.run(place.program(text), status=status, LOOPCANARY_KEEPER="0", LOOPCANARY_ENGINE=engine)
@@ -100,6 +107,7 @@ def test_a_program_without_a_stall_leaves_its_figures(place: Place, engine: str)
 def test_a_fork_comes_in_between(place: Place, engine: str):
     before = (
         LOAD
+        + UNSETTLED
         + """
     inside = threading.Event()
     def load(self):
@@ -129,13 +137,16 @@ def test_a_fork_comes_in_between(place: Place, engine: str):
 @BOTH
 def test_who_imports_what_is_loaded_may_ask_and_fork(place: Place, engine: str):
     """The load waits for a module that the program imports, and the program for nothing."""
-    before = """
+    before = (
+        UNSETTLED
+        + """
     from loopcanary.engine import canary as _canary
     _canary._START_PATIENCE_S = _pause._IMPORT_PATIENCE_S = 120
     from importlib import _bootstrap
     is_imported = _bootstrap._ModuleLockManager("loopcanary.store")
     is_imported.__enter__()
     """
+    )
     program = """
     while not canary._engine.drain.is_importing():
         time.sleep(0.01)
@@ -154,6 +165,39 @@ def test_who_imports_what_is_loaded_may_ask_and_fork(place: Place, engine: str):
     """
     done = run(place, program, engine=engine, before=before)
     assert done.stdout == "True\n"
+    assert place.culprits() == ["first"]
+
+
+@BOTH
+def test_what_judges_is_loaded_before_the_programs_own_code(place: Place, engine: str):
+    done = run(place, "    print(canary._engine.parts is not None)", engine=engine)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@BOTH
+def test_no_load_comes_into_an_import_of_the_programs(place: Place, engine: str):
+    """A module iterates over `sys.modules` while it is made; shiboken's ends the process if that fails."""
+    before = (
+        UNSETTLED
+        + """
+    is_waiting = threading.Event()
+    wait_while = _pause.wait_while
+    def wait(is_importing, patience_s=None):
+        wait_while(lambda: is_importing() and not is_waiting.set(), 120)
+    _pause.wait_while = wait
+    import iterates
+    """
+    )
+    module = """
+    import sys, time, __main__
+    __main__.loopcanary.install()
+    assert __main__.is_waiting.wait(60)
+    for name in sys.modules:
+        time.sleep(0.0001)
+    """
+    place.program(module, "iterates.py", prelude="")
+    done = run(place, '    stall("first")', engine=engine, before=before)
+    assert done.stderr == ""
     assert place.culprits() == ["first"]
 
 

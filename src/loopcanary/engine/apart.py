@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopcanary.engine.fork_pause import imports, wait_for_thread
+from loopcanary.engine.fork_pause import STARTS, imports, wait_for_thread
 from loopcanary.engine.import_path import as_here
 from loopcanary.engine.threads import PythonThread, QuietThread, as_in_main_thread
 from loopcanary.thread_frames import thread_frames
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 2.0
 _AGAIN_S = 10.0
-_STARTS = ("site", "sitecustomize")
-"""Modules that the interpreter imports before the program begins: loopcanary starts from them."""
 _named: set[int] = set()
 """Threads whose call is being watched."""
 _Found = TypeVar("_Found")
@@ -47,7 +45,7 @@ class Apart:
     def load(self, part: str, function: Callable[[], _Found]) -> _Found:
         """Calls a function that imports. In the middle of an import it is `named`: another thread might have
         to wait for the module that this one imports."""
-        is_importing = imports(sys._getframe(), _STARTS)  # noqa: SLF001 - as fork_pause
+        is_importing = imports(sys._getframe(), STARTS)  # noqa: SLF001 - as fork_pause
         return self.named(part, function) if is_importing else self.bounded(function)
 
     def bounded(self, function: Callable[[], _Found]) -> _Found:

@@ -174,6 +174,12 @@ class Canary:
                 self._is_starting = False
             self._has_failed = self._engine is None
 
+    def settle(self) -> None:
+        """Waits until the engine, where it judges in this process, has loaded what it judges with."""
+        engine = self._engine
+        if engine is not None and not isinstance(engine, KeptEngine):
+            engine.settle()
+
     def _has_room(self) -> bool:
         """Asked once, before anything is made. Under the lock."""
         if self._room is None:
@@ -290,11 +296,17 @@ class Canary:
         program may be in the middle of an import that the other one has to wait for."""
         me, loading = _thread.get_ident(), self._loading
         try:
-            if loading[0] != me and loading.count(me) == 1:
-                self._wait_while(lambda: loading[0] != me)
+            if loading.count(me) == 1:
+                self._wait_for_turn(me)
             return absolutely(make)
         finally:
             loading.remove(me)
+
+    def _wait_for_turn(self, me: int) -> None:
+        from loopcanary.engine.fork_pause import wait_for_calm, wait_while
+
+        wait_while(lambda: self._loading[0] != me)
+        wait_for_calm(lambda: self._is_over)
 
     def _loads_elsewhere(self) -> bool:
         return any(one != _thread.get_ident() for one in self._loading)

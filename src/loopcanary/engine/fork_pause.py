@@ -38,6 +38,10 @@ IMPORTS = "<frozen importlib._bootstrap>"
 """The file that importing functions have in their code, in all of 3.11 to 3.15."""
 _IMPORT_PATIENCE_S = 5.0
 """How long it waits for a thread in the middle of an import: the child would have half a module, for good."""
+_CALM_PATIENCE_S = 2.0
+"""How long ours wait with their imports for those of the program: it may run whole inside of one."""
+STARTS = ("site", "sitecustomize")
+"""Modules that the interpreter imports before the program begins: loopcanary starts from them."""
 _LOOK_S = 0.002
 _GONE_S = 0.2
 """A thread that ends needs a core for some microseconds. Beside it a fork only warns; os.unshare fails, and
@@ -122,17 +126,31 @@ def wait_for_thread(tid: int) -> None:
         unpatched("time", "sleep")(0)
 
 
-def wait_while(is_loading: Callable[[], bool]) -> None:
+def wait_while(is_loading: Callable[[], bool], patience_s: float | None = None) -> None:
     """Until another thread of ours has imported what it does."""
-    deadline_s = time.monotonic() + import_patience_s()
+    deadline_s = time.monotonic() + (import_patience_s() if patience_s is None else patience_s)
     while is_loading() and time.monotonic() < deadline_s:
         unpatched("time", "sleep")(_LOOK_S)
 
 
-def import_patience_s() -> float:
-    """How long the calling thread may wait for one of ours that imports. If it imports itself, that one may
-    be waiting for it: then not for long."""
-    return FORK_PATIENCE_S if imports(sys._getframe()) else _IMPORT_PATIENCE_S  # noqa: SLF001
+def wait_for_calm(is_over: Callable[[], bool]) -> None:
+    """Until no other thread imports, or it is over. What ours import changes `sys.modules`, and a module may
+    iterate over it while it is made: shiboken's ends the process if that fails."""
+    wait_while(lambda: not is_over() and _another_imports(), _CALM_PATIENCE_S)
+
+
+def _another_imports() -> bool:
+    """Those that wait here for a thread of ours do not count."""
+    from loopcanary.thread_frames import thread_frames
+
+    me = unpatched("_thread", "get_ident")()
+    return any(ident != me and imports(frame, (__name__,)) for ident, frame in thread_frames().items())
+
+
+def import_patience_s(starts: tuple[str, ...] = ()) -> float:
+    """How long the calling thread may wait for one of ours that imports. If it imports itself, but for
+    `starts`, that one may be waiting for it: then not for long."""
+    return FORK_PATIENCE_S if imports(sys._getframe(), starts) else _IMPORT_PATIENCE_S  # noqa: SLF001
 
 
 def imports(frame: FrameType | None, starts: tuple[str, ...] = ()) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.engine.attachment import FORK_PATIENCE_S, Attachment, priority_changes
 from loopcanary.engine.drain import Drain
-from loopcanary.engine.fork_pause import ForkPause, wait_while
+from loopcanary.engine.fork_pause import STARTS, ForkPause, import_patience_s, wait_while
 from loopcanary.facts import is_short_of_descriptors
 from loopcanary.whose_exception import ours_of
 
@@ -66,6 +66,11 @@ class RunningEngine:
         """When notifications are due."""
         self._may_be_open = False
         """The store, which the drain closes when it has stored."""
+
+    def settle(self) -> None:
+        """Waits for the load: none of it is to happen beside the imports of a program that begins."""
+        if self._is_loading:
+            wait_while(lambda: self._is_loading, import_patience_s(STARTS))
 
     def _when_loaded(self) -> EngineParts | None:
         """The parts; None where they cannot be loaded, or not yet: the drain may have to wait for the calling
