@@ -96,11 +96,14 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
         is_by_run = _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid())
         is_noted = _canary.config.startup or _canary.config.notes_crashes
         is_first = is_by_run or is_noted or _feeds_manager(_canary)
-        if not _from_startup or is_first:
+        starts = not _canary.is_running and (is_first or not _from_startup)
+        if starts:
             _canary.start()
-            _canary.settle()
         _canary.arm()
-        return _canary
+        canary = _canary
+    if starts:
+        canary.settle()  # without the lock: a plugin that is loaded may call this, too
+    return canary
 
 
 def _feeds_manager(canary: Canary) -> bool:

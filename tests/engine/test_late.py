@@ -175,6 +175,20 @@ def test_what_judges_is_loaded_before_the_programs_own_code(place: Place, engine
 
 
 @BOTH
+def test_a_plugin_that_is_loaded_may_ask_for_the_engine(place: Place, engine: str):
+    before = """
+    from loopcanary.registry import REGISTRY, REPORTERS
+    def make(run):
+        loopcanary.install()
+        return None
+    REGISTRY.add(REPORTERS, "asks", make)
+    """
+    done = run(place, '    stall("first")', engine=engine, before=before)
+    assert "asks" not in done.stderr, done.stderr
+    assert place.culprits() == ["first"]
+
+
+@BOTH
 def test_no_load_comes_into_an_import_of_the_programs(place: Place, engine: str):
     """A module iterates over `sys.modules` while it is made; shiboken's ends the process if that fails."""
     before = (
