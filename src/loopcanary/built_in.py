@@ -143,23 +143,24 @@ _KINDS: dict[str, Any] = {
     "boot-hang": "loopcanary.kinds.hangs:BootHangKind",
     "exit-hang": "loopcanary.kinds.hangs:ExitHangKind",
 }
-_CAUSES: dict[str, Any] = {
-    name: f"loopcanary.diagnosis.causes.{module}:find_{name}"
-    for module, names in (  # in the order in which they are asked: diagnosis.causes says why
-        ("verdict", "crash"),
-        ("host", "host"),
-        ("garbage", "garbage"),
-        ("burst", "burst"),
-        ("locks", "own gil"),
-        ("imports", "imports"),
-        ("waits", "dns terminal child sleep"),
-        ("locks", "lock"),
-        ("waits", "network"),
-        ("disk", "disk"),
-        ("computing", "native compute"),
-        ("verdict", "unknown"),
-    )
-    for name in names.split()
+_CAUSES: dict[str, Any] = {  # in the order in which they are asked: diagnosis.causes says why
+    "crash": "loopcanary.diagnosis.causes.verdict:find_crash",
+    "host": "loopcanary.diagnosis.causes.host:find_host",
+    "garbage": "loopcanary.diagnosis.causes.garbage:find_garbage",
+    "burst": "loopcanary.diagnosis.causes.burst:find_burst",
+    "own": "loopcanary.diagnosis.causes.locks:find_own",
+    "gil": "loopcanary.diagnosis.causes.locks:find_gil",
+    "imports": "loopcanary.diagnosis.causes.imports:find_imports",
+    "dns": "loopcanary.diagnosis.causes.waits:find_dns",
+    "terminal": "loopcanary.diagnosis.causes.waits:find_terminal",
+    "child": "loopcanary.diagnosis.causes.waits:find_child",
+    "sleep": "loopcanary.diagnosis.causes.waits:find_sleep",
+    "lock": "loopcanary.diagnosis.causes.locks:find_lock",
+    "network": "loopcanary.diagnosis.causes.waits:find_network",
+    "disk": "loopcanary.diagnosis.causes.disk:find_disk",
+    "native": "loopcanary.diagnosis.causes.computing:find_native",
+    "compute": "loopcanary.diagnosis.causes.computing:find_compute",
+    "unknown": "loopcanary.diagnosis.causes.verdict:find_unknown",
 }
 _REMEDIES: dict[str, Any] = {
     "calls": "loopcanary.words.remedies.calls:CALLS",
@@ -175,10 +176,14 @@ _REPORTERS: dict[str, Any] = {
 }
 _EXPORTERS: dict[str, Any] = {
     "perfetto": "loopcanary.exporters.as_chrome:FORMAT",
-    **{
-        name: f"loopcanary.exporters.as_{name}:FORMAT"
-        for name in ("chrome", "firefox", "speedscope", "pprof", "collapsed", "csv", "jsonl", "matrix")
-    },
+    "chrome": "loopcanary.exporters.as_chrome:FORMAT",
+    "firefox": "loopcanary.exporters.as_firefox:FORMAT",
+    "speedscope": "loopcanary.exporters.as_speedscope:FORMAT",
+    "pprof": "loopcanary.exporters.as_pprof:FORMAT",
+    "collapsed": "loopcanary.exporters.as_collapsed:FORMAT",
+    "csv": "loopcanary.exporters.as_csv:FORMAT",
+    "jsonl": "loopcanary.exporters.as_jsonl:FORMAT",
+    "matrix": "loopcanary.exporters.as_matrix:FORMAT",
 }
 
 _TRACERS: dict[str, Any] = {  # of what probes see; made for the first one that reports it

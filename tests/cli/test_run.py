@@ -162,6 +162,13 @@ def test_switched_off_a_program_runs_unwatched(loopcanary: Run, place: Path) -> 
     assert list(place.iterdir()) == []
 
 
+def test_a_command_of_a_package_is_found_beside_python(loopcanary: Run, place: Path) -> None:
+    name = "pytest"
+    assert loopcanary("run", name, "--version").stdout.startswith("pytest ")
+    (place / name).write_text("print('a script of the program')")
+    assert loopcanary("run", name).stdout == "a script of the program\n"
+
+
 @pytest.mark.parametrize("status", [0, 3, 70])
 def test_the_exit_status_is_the_programs(loopcanary: Run, status: int) -> None:
     assert loopcanary("run", "-c", f"raise SystemExit({status})").returncode == status

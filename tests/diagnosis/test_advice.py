@@ -68,7 +68,7 @@ WITHOUT_A_CALL = {
     Cause.SUBPROCESS: "`await asyncio.create_subprocess_exec(...)`",
     Cause.GC: "`gc.freeze()`",
     Cause.IMPORT: "when the program starts",
-    Cause.BURST: "a semaphore",
+    Cause.BURST: "in batches",
     Cause.HOST: "not at fault",
     Cause.CRASH: "its stack in the core",
 }

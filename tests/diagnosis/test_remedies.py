@@ -543,6 +543,13 @@ PROVED = [
         above="prompt_toolkit/auto_suggest.py:AutoSuggest.get_suggestion_async",
     ),
     Story(
+        "import models",
+        "computes",
+        "uvicorn imports the application",
+        "importlib._bootstrap:_find_and_load",
+        above="importlib._bootstrap:_find_and_load uvicorn/importer.py:import_from_string",
+    ),
+    Story(
         "await connection.execute(insert.values(rows))",
         "computes in Python",
         "Pass the rows as parameters",
@@ -807,6 +814,8 @@ STORIES += PROVED
 
 def placed(entry, further=0):
     path, _, function = entry.rpartition(":")
+    if path == "importlib._bootstrap":
+        return frame(function, f"<frozen {path}>", 10)
     return frame(function, f"{STDLIB if path.startswith('/') else SITE}/{path.lstrip('/')}", 10 + further)
 
 
@@ -869,6 +878,22 @@ def test_what_runs_in_a_greenlet_of_a_package_proves_a_row():
     few = [begins] * 12
     said = judged(evidence(samples(*few, *apart, running=True, gil=GilState.SELF)), source).advice
     assert "Pass the rows" not in (said or "")
+
+
+@pytest.mark.parametrize(
+    ("own", "above", "named"),
+    [(2, "fastapi/routing.py:app", "encode"), (4, "fastapi/routing.py:app", "handler"), (2, "", "handler")],
+    ids=["most is the caller's", "enough is own", "in a greenlet"],
+)
+def test_what_called_own_code_and_went_on_alone_is_not_its_doing(own, above, named):
+    source = "async def handler():\n    rows = [one.dump() for one in items]\n    return rows\n"
+    begins = stack(at("one.dump()", source), *map(placed, ["fastapi/routing.py:app"]))
+    apart = [
+        stack(placed("fastapi/encoders.py:encode", n), *map(placed, above.split()), loop=bool(above))
+        for n in range(8)
+    ]
+    stall = judged(evidence(samples(*[begins] * own, *apart, running=True, gil=GilState.SELF)), source)
+    assert stall.culprit.function == named
 
 
 def test_advice_against_the_call_and_its_garbage_is_given_once():

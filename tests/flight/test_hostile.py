@@ -112,7 +112,7 @@ def ask_everything(data: bytes) -> None:
             assert len(totals.histogram) <= layout.HISTOGRAM_BUCKETS
         assert file.slot_count <= 64
         for slot in range(file.slot_count):
-            check_evidence(file.slot_evidence(slot, include_open=True))
+            check_evidence(file.slot_evidence(slot))
         assert {slot for slot, _ in file.stalls()} <= set(range(file.slot_count))
         for evidence in file.unslotted_stalls():
             check_evidence(evidence)

@@ -422,7 +422,7 @@ def test_a_fault_in_no_turn_is_no_stall_of_a_process_that_lives():
     slot = flight.add_stall(told, lane=layout.LANE_COUNT)
     file = read(flight)
 
-    assert file.slot_evidence(slot, include_open=True) is None
+    assert file.slot_evidence(slot) is None
     assert (file.stalls(), file.glances().look()[1], file.glances().marks()) == ([], (), [])
     [(_, fault)] = file.stalls(faults=True)
     assert (fault.scope, fault.tid, fault.end_ns) == (StallScope.THREAD, told.tid, None)

@@ -322,13 +322,10 @@ def test_what_the_thread_recorded_replaces_what_the_watchdog_saw():
     )
 
 
-def test_work_below_its_threshold_is_shown_to_who_asks_for_it():
+def test_work_below_its_threshold_is_no_stall():
     flight = FlightBuilder()
     slot = flight.add_stall(going_on(last_look_ns=BEGIN + 45 * MS), state=SlotState.OPEN)
-    file = FlightFile(bytes(flight))
-
-    assert file.slot_evidence(slot) is None
-    assert file.slot_evidence(slot, include_open=True) == going_on(last_look_ns=BEGIN + 45 * MS)
+    assert FlightFile(bytes(flight)).slot_evidence(slot) is None
 
 
 def test_stalls_that_are_known_are_left_out():

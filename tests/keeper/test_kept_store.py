@@ -36,8 +36,8 @@ class Beside:
     def is_over(self) -> bool:
         return self.over
 
-    def look(self, now_ns: int, *, is_rung: bool) -> int | None:
-        self.looks.append((now_ns, is_rung))
+    def look(self, now_ns: int) -> int | None:
+        self.looks.append(now_ns)
         return self.due_ns
 
     def finish(self, now_ns: int) -> None:
@@ -238,18 +238,18 @@ def test_living_programs_are_served_while_the_store_fails(kept: KeptStore, files
     files.failure = StoreFailure("the disk is full")
     turn(kept, 0)
     kept.turn(1, (kept.seat.bell or 0,), changed=False)
-    assert beside.looks == [(0, False), (1, True)]
+    assert beside.looks == [0, 1]
 
 
 def test_all_living_programs_are_looked_at_when_the_bell_rings(kept: KeptStore, files: Folder):
     one, other = Beside(due_ns=50), Beside()
     files.there = {"one": one, "other": other}
     turn(kept, 0)
-    assert (one.looks, other.looks, kept.due_ns()) == ([(0, False)], [(0, False)], 50)
+    assert (one.looks, other.looks, kept.due_ns()) == ([0], [0], 50)
     kept.turn(50, (), changed=False)
-    assert (one.looks[1:], other.looks[1:]) == ([(50, False)], [])
+    assert (one.looks[1:], other.looks[1:]) == ([50], [])
     kept.turn(60, (kept.seat.bell or 0,), changed=False)
-    assert (one.looks[2:], other.looks[1:]) == ([(60, True)], [(60, True)])
+    assert (one.looks[2:], other.looks[1:]) == ([60], [60])
 
 
 def test_a_file_that_is_gone_is_let_go(kept: KeptStore, files: Folder):
@@ -276,9 +276,9 @@ def test_the_status_names_a_program_before_it_is_looked_at(
     named: list[Any] = []
 
     class Looking(Beside):
-        def look(self, now_ns: int, *, is_rung: bool) -> int | None:
+        def look(self, now_ns: int) -> int | None:
             named.extend(status["watched"] for status in statuses(str(tmp_path / "store")))
-            return super().look(now_ns, is_rung=is_rung)
+            return super().look(now_ns)
 
     program = start()
     files.there = {"here": Looking(program.pid)}
@@ -306,7 +306,7 @@ def test_a_flight_folder_that_was_made_again_is_followed(kept: KeptStore, files:
     assert beside.looks == []
     assert kept.seat.bell is not None
     kept.turn(2 * S, {kept.seat.bell}, changed=False)  # it rings when it has made its link again
-    assert beside.looks == [(2 * S, True)]
+    assert beside.looks == [2 * S]
 
 
 @needs_pidfd
@@ -367,7 +367,7 @@ def test_a_bell_that_never_rests_takes_half_of_the_time(kept: KeptStore):
 
 
 def test_a_file_whose_every_look_fails_is_given_up(kept: KeptStore, files: Folder):
-    def fails(now_ns: int, *, is_rung: bool) -> int | None:
+    def fails(now_ns: int) -> int | None:
         raise OSError("it is cut short")
 
     def opened(_: str) -> Beside:

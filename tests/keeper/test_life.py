@@ -106,7 +106,7 @@ class Program:
         return self._life
 
     def look(self, now_ns: int) -> int | None:
-        return self.life.look(now_ns, is_rung=True)
+        return self.life.look(now_ns)
 
     def next_keeper(self) -> None:
         """The one before was killed."""
@@ -126,8 +126,11 @@ class Program:
         finally:
             opened.close()
 
-    def _stations(self, facts: dict[str, Any], header: Any, pid: int | None) -> KeptStations:
+    def _stations(
+        self, file: FlightFile, facts: dict[str, Any], header: Any, pid: int | None
+    ) -> KeptStations:
         return KeptStations(
+            file,
             facts,
             header,
             pid,

@@ -280,7 +280,7 @@ def test_a_program_that_begins_at_its_end_is_seen(kept: KeptStore, files: Folder
 
     files.names = names  # type: ignore[method-assign]
 
-    def look(now_ns: int, *, is_rung: bool) -> int | None:
+    def look(now_ns: int) -> int | None:
         beside.over = kept.seat.bell is not None
         return now_ns
 

@@ -18,6 +18,7 @@ from tests.top.test_programs import HANGS, program_name, watched
 
 from loopcanary.assembly.health import programs
 from loopcanary.cli import main
+from loopcanary.cli.commands.health import _line
 from loopcanary.model.live import LoopProgress, ProgramProgress, progress_of
 
 IDLE = """
@@ -76,6 +77,14 @@ def test_a_loop_is_stuck_beyond_the_limit():
     assert loop == LoopProgress(thread="MainThread", kind="asyncio", busy_ns=5 * S, callback="handle")
     assert program(loop).is_healthy(5 * S)
     assert program(loop).stuck(5 * S - 1) == (loop,)
+
+
+def test_a_loop_that_is_busy_within_the_limit_is_not_said_to_get_on():
+    [loop] = progress_of([in_callback(7 * S)], NOW)
+    assert _line(program(loop), 30 * S) == (
+        "shop (pid 7): MainThread (asyncio) has not waited for events for 7.00 s, in handle; "
+        "the limit is 30.0 s"
+    )
 
 
 def test_a_stopped_program_is_not_healthy_whatever_its_loops_do():

@@ -1,5 +1,5 @@
 /* Lets so many stalls a minute through: a minute's worth at once, then one after the other
- * (engine/guards.py, StormGuard). Pure. */
+ * (pipeline/guards.py, StormGuard). Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 END_PATIENCE_S = 1.0
 """How long the end of a program with stalls waits until a keeper has stored and reported them."""
 _COUNTING_PATIENCE_S = 5.0
-CELLS_HERE = "the source of IPython's cells is in the program alone"
 """As long where the exit status depends on it."""
+CELLS_HERE = "the source of IPython's cells is in the program alone"
 NO_KEEPER = "no_keeper"
 """Key of the facts: why the program judges its stalls itself."""
 COUNTS = "counts"

@@ -207,7 +207,13 @@ class Autopsy:
     def is_wanted(self, stall: Stall) -> bool:
         """As a keeper decides; the settings of a process with a drain of its own are not all known here."""
         paths, config = self._facts_of(stall.session)
-        return not config.delete_ignored or diagnosis.drop_reason(stall, config, paths) is None
+        if diagnosis.is_meant(stall, paths):
+            return False
+        if (
+            stall.state.is_of_process or not config.delete_ignored
+        ):  # what a process died of is always reported
+            return True
+        return diagnosis.drop_reason(stall, config, paths) is None
 
     def noted(
         self,

@@ -54,7 +54,7 @@ def prepared(
         raise UnfitProgramError("nothing to run: name a script, -m MODULE or -c CODE")
     if not sys.executable:
         raise UnfitProgramError("Python does not know where its own executable is")
-    words = [sys.executable, *_interpreter_flags(), *program]
+    words = [sys.executable, *_interpreter_flags(), _script(program[0]), *program[1:]]
     if os.environ.get("LOOPCANARY") == "0":
         return words, dict(os.environ), None
     if problem := _obstacle():
@@ -64,6 +64,19 @@ def prepared(
             "--fail-on-stall needs the native engine, which is not here: see loopcanary doctor"
         )
     return words, *watched_environment(load(settings))
+
+
+def _script(name: str) -> str:
+    """The command of a package that is installed for this Python, where its name was given: `uvicorn`."""
+    if os.path.basename(name) != name or os.path.exists(name):  # noqa: PTH110, PTH119 - a plain line is quick
+        return name
+    beside = os.path.join(os.path.dirname(sys.executable), name)  # noqa: PTH118, PTH120
+    try:
+        with open(beside, "rb") as file:  # noqa: PTH123
+            start = file.read(512)
+    except OSError:
+        return name
+    return beside if start.startswith(b"#!") and b"python" in start else name
 
 
 def start(words: list[str], environment: dict[str, str]) -> int:

@@ -117,4 +117,7 @@ def holder_fact(holder: Holder, cause: Cause, *, is_placed: bool = False) -> tup
 
 
 def advice(text: str | None, limit: int = 1_000) -> Pieces | None:
+    """Its whole sentences, as far as they fit."""
+    if text is not None and len(text) > limit and (end := text.rfind(". ", 0, limit)) > 0:
+        text = text[: end + 1]
     return said(prose(text, limit)) if text else None

@@ -9,11 +9,10 @@ import struct
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import LaneState, SectionKind
-from loopcanary.flight.glance import Glances
 from loopcanary.flight.header import (
     LARGEST,
     FlightHeader,
@@ -39,6 +38,9 @@ from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
 from loopcanary.flight.source import BufferSource, ByteSource, FileSource, FlightError, open_source
 from loopcanary.flight.stalls import LaneView, of_slot, record_evidence, settle, slot_evidence
 from loopcanary.model import Collection, LaneTotals, StallEvidence, StallScope, WorkKind
+
+if TYPE_CHECKING:
+    from loopcanary.flight.glance import Glances
 
 _EARLIER_OF_MAX: Final = 64
 """Of so many stalls without a slot it is read what was before them."""
@@ -139,7 +141,6 @@ class FlightFile:
         self,
         index: int,
         *,
-        include_open: bool = False,
         drained: bool = False,
         faults: bool = False,
         hangs: bool = False,
@@ -147,10 +148,9 @@ class FlightFile:
         """The stall in a slot.
 
         None where the slot is free, where its work was no stall (yet), and where the slot changed at
-        every look. `include_open`: also work that is watched but still below its threshold. `drained`: also
-        a stall that was taken from the slot, as long as no other stall uses the slot. `faults`: also the
-        record of a thread that was in no turn when it caused a fault. `hangs`: also a program that does not
-        start or end.
+        every look. `drained`: also a stall that was taken from the slot, as long as no other stall uses the
+        slot. `faults`: also the record of a thread that was in no turn when it caused a fault. `hangs`: also
+        a program that does not start or end.
         """
         section = self._section_of(SectionKind.SLOTS, index)
         slot = copy_slot(self._source, section, index, drained=drained, taken=self._taken(index))
@@ -158,7 +158,7 @@ class FlightFile:
             return None
         # The lane is looked at after the slot: a thread that has moved on by then has left its record.
         lane = self._lane_of(slot)
-        extent = settle(slot, lane, include_open=include_open, faults=faults, hangs=hangs)
+        extent = settle(slot, lane, faults=faults, hangs=hangs)
         if extent is None:
             return None
         evidence = slot_evidence(slot, extent)

@@ -51,7 +51,7 @@ class Extent:
 
 
 def settle(
-    slot: SlotCopy, lane: LaneView | None, *, include_open: bool, faults: bool = False, hangs: bool = False
+    slot: SlotCopy, lane: LaneView | None, *, faults: bool = False, hangs: bool = False
 ) -> Extent | None:
     """The work of the slot's stall; None if it was not a stall. `lane` is None once it has another owner.
     `faults`, `hangs`: a fault in no turn is something, too, and
@@ -75,7 +75,7 @@ def settle(
         return None
     if slot.state == SlotState.STALL and running == extent:
         return running
-    return running if include_open or _too_long(slot, running, lane) else None
+    return running if _too_long(slot, running, lane) else None
 
 
 def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:

@@ -265,7 +265,7 @@ class KeptStore:
             self._try_again(known, now_ns)
             return
         had_more = life.has_more
-        due_ns = life.look(now_ns, is_rung=is_rung)
+        due_ns = life.look(now_ns)
         known.tries.succeed()
         if had_more and not life.has_more:
             self._look_ns = now_ns  # its name may be gone
@@ -368,7 +368,7 @@ class WatchedLife(Protocol):
     def is_over(self) -> bool:
         """Whether the process has certainly ended."""
 
-    def look(self, now_ns: int, *, is_rung: bool) -> int | None:
+    def look(self, now_ns: int) -> int | None:
         """Has the stalls of a living process judged and stored. When to look again at the latest; None: when
         the bell rings. Raises what `Files.recover` does."""
 

@@ -1,7 +1,7 @@
 """Guards: when stalls are not to be reported, because a debugger holds the program or there are too many.
 
 A program at a breakpoint is not stalled, and a storm of stalls must not become a storm of
-diagnoses. Both are asked on the drain thread, once a stall.
+diagnoses. Both are asked once a stall, on the thread that judges: a keeper's, or the drain.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MINUTE_NS = 60_000_000_000
 class DebuggerGuard:
     """Says whether a debugger is attached, asking the system at most twice a second.
 
-    `find` is the question itself; it never raises. Drain thread.
+    `find` is the question itself; it never raises.
     """
 
     def __init__(self, find: Callable[[], str | None] | None = None) -> None:
@@ -140,7 +140,7 @@ class StormGuard:
     """Lets `per_minute` stalls through each minute, and counts the rest. Pure: time is an argument.
 
     A token bucket: a minute's worth at once, then one each 60 s / `per_minute`. Integers throughout, so
-    that nothing is lost to rounding. Drain thread.
+    that nothing is lost to rounding.
     """
 
     def __init__(self, per_minute: int, now_ns: int) -> None:
@@ -148,7 +148,6 @@ class StormGuard:
         # Credit is in nanoseconds times per_minute; one stall costs a minute.
         self._credit = per_minute * _MINUTE_NS
         self._credited_ns = now_ns
-        self.suppressed_total = 0
 
     def admits(self, now_ns: int) -> bool:
         """Whether one more may pass now; counted if not."""
@@ -159,5 +158,4 @@ class StormGuard:
         if self._credit >= _MINUTE_NS:
             self._credit -= _MINUTE_NS
             return True
-        self.suppressed_total += 1
         return False

@@ -228,7 +228,6 @@ _FILTERS: dict[str, Any] = {
     "arrows": lambda text: text.replace(" -> ", " \u2192 "),
     "series": _series,
     "fps_series": _fps_series,
-    "ms": lambda ns: round(ns / 1_000_000, 3),
 }
 _GLOBALS: dict[str, Any] = {
     "url": url,

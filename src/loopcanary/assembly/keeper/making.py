@@ -268,8 +268,11 @@ class StoreFiles:
                 self._complain(f"interceptor {name} failed and is switched off: {why}")
         return stall
 
-    def _stations(self, facts: dict[str, Any], header: flight.FlightHeader, pid: int | None) -> KeptStations:
+    def _stations(
+        self, file: flight.FlightFile, facts: dict[str, Any], header: flight.FlightHeader, pid: int | None
+    ) -> KeptStations:
         return KeptStations(
+            file,
             facts,
             header,
             pid,

@@ -44,7 +44,7 @@ _LAST_TEXTS_NS = 2 * _S
 """From its end on, a program's texts wait for this time at most; it waits for them itself half of that."""
 
 
-StationsMaker = Callable[[dict[str, Any], flight.FlightHeader, int | None], "KeptStations"]
+StationsMaker = Callable[[flight.FlightFile, dict[str, Any], flight.FlightHeader, int | None], "KeptStations"]
 """Makes what a program's stalls pass through, by its facts. Raises nothing."""
 
 
@@ -83,7 +83,7 @@ class FlightLife:
     def is_over(self) -> bool:
         return self._autopsy.is_dead(self._file)
 
-    def look(self, now_ns: int, *, is_rung: bool) -> int | None:  # noqa: ARG002 - a look is cheap
+    def look(self, now_ns: int) -> int | None:
         if self._ended_ns is not None:
             return self._say_last(now_ns)
         header = (
@@ -266,8 +266,7 @@ class FlightLife:
         if self._has_given_up_rights():
             raise _NotOursError
         if self._stations is None:
-            self._stations = self._make_stations(facts, header, self.pid)
-            self._stations.file = self._file
+            self._stations = self._make_stations(self._file, facts, header, self.pid)
             if self.death is not None:
                 self.death.exit_when_hung_ns = self._stations.config.exit_when_hung_ns
                 self.death.sources = self._stations.sources if _IS_ROOT else None

@@ -80,7 +80,9 @@ class KeptSink:
         issues = list(self.unstored.values())
         self._store.put([], issues)
         self.unstored.clear()
-        self._counts["stalls"] += sum(getattr(one, "state", None) is StallState.ENDED for one in issues)
+        self._counts["stalls"] += sum(
+            isinstance(one, Stall) and one.state is StallState.ENDED for one in issues
+        )
 
     def put_traces(self, session: str, figures: TraceFigures) -> None:
         """StoreError."""
@@ -102,6 +104,7 @@ class KeptStations:
 
     def __init__(
         self,
+        file: FlightFile,
         facts: dict[str, Any],
         header: FlightHeader,
         pid: int | None,
@@ -116,6 +119,7 @@ class KeptStations:
         """What the program's stalls pass through.
 
         Args:
+            file: The program's, open; beside it its traced calls may lie, and the notes of its start.
             facts: What the program says of itself.
             header: Of its flight file.
             pid: Its number here; None: it has none in this namespace.
@@ -127,8 +131,7 @@ class KeptStations:
             notifier: The store's; its ways may be those of this program's settings.
         """
         self._clock = header.clock
-        self.file: FlightFile | None = None
-        """The program's, open; beside it its traced calls may lie, and the notes of its start."""
+        self._file = file
         self._has_start = False
         self._facts = facts
         self._paths = paths_of(facts)
@@ -192,24 +195,20 @@ class KeptStations:
 
     def read_start(self, last_ns: int | None) -> None:
         """Stores and reports the start of the program, once it is over; at its end in any case."""
-        file = self.file
-        if file is None or self._has_start:
+        if self._has_start:
             return
         start = None
         with self._boundary("startup"):
-            start = start_in(file, self.session, self._config, last_ns=last_ns)
+            start = start_in(self._file, self.session, self._config, last_ns=last_ns)
         if start is not None:
             self._has_start = True
             self._pipeline.store_issue(start)
 
     def read_slow_calls(self, known: SlowCallIssues) -> None:
         """Stores and reports calls that took too long outside of stalls, and have ended."""
-        file = self.file
-        if file is None:
-            return
         slow: Sequence[LagIssue] = ()
         with self._boundary("methods"):
-            slow = known.new(file, self.session, self._config, owned_by(self._config, self._paths))
+            slow = known.new(self._file, self.session, self._config, owned_by(self._config, self._paths))
         for issue in slow:
             self._pipeline.store_issue(issue)
 
@@ -244,9 +243,9 @@ class KeptStations:
         return False
 
     def _open_notes(self) -> NotedTraces | None:
-        if (file := self.file) is None or not are_there(file.name):
+        if not are_there(self._file.name):
             return None
-        found = open_notes(file.name, self.session, self._clock, self._store)
+        found = open_notes(self._file.name, self.session, self._clock, self._store)
         found.failed = partial(self._boundary.failed, keep=True)
         return found
 
@@ -322,13 +321,10 @@ class KeptStations:
         )
 
     def _with_calls(self, stall: Stall, evidence: StallEvidence) -> Stall:
-        file = self.file
-        if file is None:
-            return stall
-        return marked(with_calls(stall, evidence, file, self._config, self._paths), file)
+        return marked(with_calls(stall, evidence, self._file, self._config, self._paths), self._file)
 
     def _is_roots(self, pid: int) -> bool:
-        return self.file is not None and is_roots(pid, self.file.name)
+        return is_roots(pid, self._file.name)
 
     def _made_screen(self) -> FarTerminal | None:
         """Where the program's stderr is a person's."""

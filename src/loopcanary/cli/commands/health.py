@@ -11,6 +11,7 @@ import click
 from loopcanary.cli.opening import store_option
 from loopcanary.cli.param_types import WORD, duration_of, number
 from loopcanary.cli.refusals import refuse
+from loopcanary.model.config import HANG_NS
 from loopcanary.model.units import format_duration
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ def _line(one: ProgramProgress, limit_ns: int) -> str:
         )
     if not one.loops:
         return f"{who}: no loop runs"
+    busiest = max(one.loops, key=lambda loop: loop.busy_ns)
+    if busiest.busy_ns >= HANG_NS:
+        return f"{who}: {_stuck_words(busiest)}; the limit is {format_duration(limit_ns)}"
     return f"{who}: {'the loop makes' if len(one.loops) == 1 else f'{len(one.loops)} loops make'} progress"
 
 

@@ -60,6 +60,8 @@ def find_suspect(samples: Iterable[Weighed]) -> Suspect | None:
     if made is not None:
         return _gather(stacks, {path: [made] for path in paths if made in path.places}, made, in_app=True)
     tiers = {function: _tier(function) for function in set().union(*[path.places for path in paths])}
+    if _is_of_what_called_it(paths):
+        tiers = {function: None if tier == 0 else tier for function, tier in tiers.items()}
     tier = min((tier for tier in tiers.values() if tier is not None), default=None)
     if tier is None:
         return None
@@ -71,6 +73,30 @@ def find_suspect(samples: Iterable[Weighed]) -> Suspect | None:
     }
     chosen = _choose(paths, counted, innermost_only=tier > 1)
     return _gather(stacks, counted, chosen, in_app=tier == 0)
+
+
+_LITTLE, _MOST = 0.25, 0.6
+
+
+def _is_of_what_called_it(paths: dict[Path, int]) -> bool:
+    """Whether own code had little of the time, and a package that called it had most, without own code: it
+    encodes what an endpoint returned. The greenlet in which a package does what own code awaits has none of
+    the callers on its stack."""
+    own, callers = 0, set[Function]()
+    for path, weight in paths.items():
+        outermost = max((place for one, place in path.places.items() if one.owner is Owner.OWN), default=None)
+        if outermost is not None:
+            own += weight
+            callers |= {
+                one for one, at in path.places.items() if at > outermost and one.owner is Owner.INSTALLED
+            }
+    apart = [
+        weight
+        for path, weight in paths.items()
+        if not callers.isdisjoint(path.places) and all(one.owner is not Owner.OWN for one in path.places)
+    ]
+    total = sum(paths.values())
+    return own <= _LITTLE * total and sum(apart) >= _MOST * total
 
 
 _CARRIERS = ("<__array_function__", "<decorator-gen", "<attrs generated", "<template>", "<frozen ")

@@ -1,5 +1,5 @@
 """The format of a file of calls, stated as data: the same facts as native/core/methods/calls_format.h
-(tests/flight/test_calls_agreement.py). What the fields mean: docs/internals/calls-format.md."""
+(tests/methods/test_calls_agreement.py). What the fields mean: docs/internals/calls-format.md."""
 
 from __future__ import annotations
 

@@ -251,9 +251,7 @@ class _Visit(Generic[_R]):
         stalls = [self._judged(remains, found, session) for found in evidence]
         if any(stall.state is StallState.CRASHED for stall in stalls):
             session = replace(session, end=SessionEnd.CRASHED)
-        wanted = self._forensics.is_wanted
-        # What a process died of is always reported.
-        kept = [stall for stall in stalls if stall.state.is_of_process or wanted(stall)]
+        kept = list(filter(self._forensics.is_wanted, stalls))
         return session, kept, self._forensics.start(remains, session, last_sign_ns)
 
     def _judged(self, remains: _R, evidence: StallEvidence, session: Session) -> Stall:

@@ -34,7 +34,7 @@ CAUSES: tuple[Remedy, ...] = (
     _cause(Cause.IMPORT, "Import the module when the program starts, before the loop runs."),
     _cause(Cause.GC, "Call `gc.freeze()` after start-up, raise the threshold with `gc.set_threshold()`, or find out what allocates so much."),
     _cause(Cause.GIL, "Split the work of `{holder}`{at: } into smaller pieces, or move it to a process: it holds the GIL."),
-    _cause(Cause.BURST, "Spread the work over turns: bound what is scheduled at once, such as with a semaphore."),
+    _cause(Cause.BURST, "Start fewer of them at once, in batches of which each ends before the next begins, or make each of them shorter."),
     _cause(Cause.CRASH, "C code crashed: look at its stack in the core (`coredumpctl gdb`), and at what it was given."),
     _cause(Cause.HOST, "Your code is not at fault: give the process more CPU, or look at its limits and neighbours."),
 )
