@@ -8,7 +8,7 @@ or, with no change to the program, `loopcanary run app.py`. See README.md and do
 
 Importing this package imports nothing else; `install` does.
 
-PYTEST_DONT_REWRITE: or pytest, which loads a plugin of ours, warns where this is loaded before it.
+PYTEST_DONT_REWRITE: without this word, pytest warns if this package is loaded before its plugin for pytest.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _lock = _thread.RLock()
 _fork_is_hooked = False
 _canary: Canary | None = None
 _when_used: Callable[[], None] | None = None
-"""Starts the engine where it waits for a loop that may never come."""
+"""Starts an engine that waits for a loop, when the program uses scopes before it runs one."""
 _begun_ns = 0
 """When the startup hook ran, monotonic; 0: the program called `install`."""
 _variables: dict[str, str | None] = {}
@@ -55,18 +55,18 @@ _variables: dict[str, str | None] = {}
 def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
     """Starts to watch this process.
 
-    Loops that already run and loops made later are watched. Unless `follow_children` is off, so are child
-    processes, which get the settings by LOOPCANARY variables in os.environ, and a folder first on their
-    PYTHONPATH that starts loopcanary. Any thread may call it.
+    loopcanary watches loops that already run and loops made later. Unless `follow_children` is off, it also
+    watches child processes: it puts the settings into LOOPCANARY variables of os.environ, and a folder that
+    starts loopcanary first on PYTHONPATH. Any thread may call this function.
 
     Args:
-        settings: by the names of docs/reference/settings.md, such as `threshold="100ms"`,
-            `store=".loopcanary"`, `concern=["app"]`. Others come from the environment, loopcanary.toml or
-            pyproject.toml, and the defaults.
+        settings: settings by their names in docs/reference/settings.md, such as `threshold="100ms"`,
+            `store=".loopcanary"`, `concern=["app"]`. Other settings come from the environment,
+            loopcanary.toml or pyproject.toml, and the defaults.
 
     Returns:
-        The canary of this process, the same one if it is watched already. None with LOOPCANARY=0 in the
-        environment, which switches everything off, and in a subinterpreter, which is not watched.
+        The canary of this process; a second call returns the same one. None if LOOPCANARY=0 is in the
+        environment, which switches everything off, or in a subinterpreter, which loopcanary does not watch.
 
     Raises:
         ConfigError: a ValueError that names the bad setting and its place.
@@ -119,8 +119,8 @@ def uninstall() -> tuple[str, ...]:
     """Stops watching: stores the last stalls, undoes every patch, ends the threads. Idempotent.
 
     Returns:
-        What is still in place (docs/reference/patches.md): what other tools have patched over since, and
-        hooks that cannot be taken back. Empty where nothing was watched.
+        The patches that are still in place (docs/reference/patches.md): those that other tools have patched
+        over, and hooks that cannot be removed. Empty if nothing was watched.
     """
     global _canary
     with _lock:
@@ -141,12 +141,12 @@ def uninstall() -> tuple[str, ...]:
 
 
 def load_ipython_extension(shell: Any) -> None:  # noqa: ARG001 - as IPython calls it
-    """`%load_ext loopcanary`: watches the kernel, and prints below a cell what stalled in it."""
+    """`%load_ext loopcanary`: watches the kernel, and prints each stall below its cell."""
     install(console="on")
 
 
 def unload_ipython_extension(shell: Any) -> None:  # noqa: ARG001 - as IPython calls it
-    """`%unload_ext loopcanary`."""
+    """`%unload_ext loopcanary`: stops watching the kernel."""
     uninstall()
 
 
@@ -200,14 +200,14 @@ def _renew_lock_after_forks() -> None:
 
 
 def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], Issue | None]:
-    """Decorator: has each issue seen, changed or dropped before it is stored and reported.
+    """Decorator: the function sees each issue before it is stored and reported, and may change or drop it.
 
     Args:
-        interceptor: gets the issue; returns it, a changed one (dataclasses.replace), or None to drop it.
-            Called on the drain thread. One that raises is switched off, and logged once.
+        interceptor: gets the issue, and returns it, a changed one (dataclasses.replace), or None to drop it.
+            Called on the drain thread. If it raises, it is logged once and switched off.
 
-    From then on the program judges its stalls itself, in place of a keeper (docs/how-to/keeper.md): a thread
-    loads what that takes, at once.
+    From then on the program diagnoses its stalls itself, without a keeper (docs/how-to/keeper.md). A thread
+    loads the diagnosis at once.
 
     Returns:
         The interceptor.
@@ -229,9 +229,10 @@ def on_frame(
     """Decorator: calls the listener for each frame that a window, screen or game shows.
 
     Args:
-        listener: gets a `loopcanary.model.ShownFrame`: scene, time, dropped frames. One that raises is
-            switched off, and logged once.
-        on_thread: call it a little later on a thread of loopcanary's; else on the thread that draws.
+        listener: gets a `loopcanary.model.ShownFrame`: scene, time, dropped frames. If it raises, it is
+            logged once and switched off.
+        on_thread: True calls the listener a little later, on a thread of loopcanary; False calls it on the
+            thread that draws.
 
     Returns:
         The listener.
@@ -243,11 +244,12 @@ def on_frame(
 
 
 def list_tracers() -> tuple[TracerStatus, ...]:
-    """The tracers of this process, in the order in which they were made: built-in and plugged-in ones. One of
-    frames, input or idle work is made when a loop has some to report.
+    """The tracers of this process, built-in and of plugins, in the order in which they were made. The tracer
+    of frames, of input or of idle work is made when a loop first reports some.
 
     Returns:
-        Name, state, why it was switched off, and how long its steps took. Empty if nothing is watched.
+        For each tracer its name, its state, why it was switched off, and how long its steps took. Empty if
+        nothing is watched.
     """
     if _canary is None:
         return ()
@@ -257,27 +259,27 @@ def list_tracers() -> tuple[TracerStatus, ...]:
 
 
 def start_tracers(*names: str) -> dict[str, str]:
-    """Starts tracers that were stopped. On this thread; raises nothing.
+    """Starts tracers that were stopped, on the calling thread. Raises nothing.
 
     Args:
-        names: which; none: all that are not started.
+        names: names of tracers. Without names: all tracers that are not started.
 
     Returns:
-        Why each that is not started by this is not, by name: it is started already, it has failed, it is not
-        there. Empty where all is well.
+        By name, why a tracer was not started: it is started already, it has failed, or it does not exist.
+        Empty if all were started.
     """
     return _step_tracers("start", names)
 
 
 def stop_tracers(*names: str) -> dict[str, str]:
-    """Stops tracers: each takes back what it has put into the program, and stays stopped, in forked children
-    too. What it has reported stays. On this thread; raises nothing.
+    """Stops tracers, on the calling thread. Each removes its patches from the program, and stays stopped,
+    also in forked children. Its reports stay. Raises nothing.
 
     Args:
-        names: which; none: all that are started.
+        names: names of tracers. Without names: all tracers that are started.
 
     Returns:
-        As `start_tracers`.
+        By name, why a tracer was not stopped. Empty if all were stopped.
     """
     return _step_tracers("stop", names)
 
@@ -298,8 +300,8 @@ def on_tracer(
     """Decorator: calls the listener when a tracer was inited, started, stopped or destroyed.
 
     Args:
-        listener: gets the tracer's name and its new state. Called on the thread that made the step. One that
-            raises is switched off, and logged once.
+        listener: gets the tracer's name and its new state. Called on the thread that changed the state. If it
+            raises, it is logged once and switched off.
 
     Returns:
         The listener.
@@ -314,9 +316,9 @@ def statistics() -> dict[str, Any]:
     """Counters of loopcanary itself.
 
     Returns:
-        Samples, drops with reasons, overhead (`_ns`: nanoseconds); `loops`: the figures of each watched
-        thread, as in `loopcanary report --format json`; `frames`, `input`, `idle` as there. Empty if nothing
-        is watched.
+        Counters of samples, of drops by reason, and of overhead (`_ns`: nanoseconds). `loops` has the figures
+        of each watched thread, and `frames`, `input` and `idle` have theirs, as in
+        `loopcanary report --format json`. Empty if nothing is watched.
     """
     return {} if _canary is None else _canary.statistics()
 

@@ -89,7 +89,7 @@ _KINDS = {
     "notify_every_ns": duration(least_ns=1 * _S),
     "webhook_file": FILE,
 }
-"""The kinds of settings that their types do not show."""
+"""Kinds of the settings whose type does not give the kind."""
 
 FIELDS = tuple(
     Field(name, _KINDS.get(name) or _BY_TYPE[kind]) for name, kind in Config.__annotations__.items()

@@ -53,13 +53,13 @@ _THEIR_BYTES_MAX, _THEIR_DOTS_MAX = 1 << 16, 256
 OWN_FILE = "loopcanary.toml"
 SHARED_FILE = "pyproject.toml"
 TRUST = "LOOPCANARY_TRUST"
-"""A folder in and below which files of other users are believed, too."""
+"""A variable with a folder. Settings files of other users in and below this folder are trusted, too."""
 
 
 class SettingsFile:
-    """The settings of one file. `prefix` is the path to a key from the file's root. The file is believed if
-    it is root's or this user's, or LOOPCANARY_TRUST names a folder above it. One that is not believed and
-    has a problem has no settings."""
+    """The settings of one file. `prefix` is the path to a key from the file's root. The file is trusted
+    (`is_believed`) if it is root's or this user's, or if LOOPCANARY_TRUST names a folder above it. An
+    untrusted file with a problem has no settings."""
 
     def __init__(
         self,
@@ -80,15 +80,15 @@ class SettingsFile:
         return f"{self.path}: {self.prefix}{key}"
 
     def not_taken(self, keys: Iterable[str]) -> str:
-        """A line for people about the keys of a file that is not believed."""
+        """A line for people about the keys that were not taken from a file that is not trusted."""
         takes = f"{TRUST}={os.path.dirname(self.path)} in the environment, or `run --config {self.path}`"
         why = "not taken, as another user can change this file"
         return f"{self.place(', '.join(keys))}: {why}; {takes} takes all"
 
 
 def find_settings_file(folder: str, trusted: str | None = None) -> SettingsFile | None:
-    """The settings file in force in `folder`; `trusted` is the value of TRUST. ConfigError: it is believed,
-    and not valid TOML."""
+    """The settings file in force in `folder`; `trusted` is the value of TRUST. Raises ConfigError if the file
+    is trusted and not valid TOML."""
     folder, above = os.path.abspath(folder), ""
     while folder != above:
         for name in (OWN_FILE, SHARED_FILE):
@@ -100,7 +100,7 @@ def find_settings_file(folder: str, trusted: str | None = None) -> SettingsFile 
 
 
 def read_settings_file(path: str) -> SettingsFile:
-    """The settings of a named file. ConfigError: it has none."""
+    """The settings of a named file. Raises ConfigError if it has no settings."""
     real = os.path.realpath(path)
     found = _read(real, os.path.dirname(real), is_shared=os.path.basename(path) == SHARED_FILE)
     if found is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UnfitValueError(Exception):
-    """A value that a kind cannot take; the caller adds its place."""
+    """A value that does not fit its kind. The caller adds where the value stands."""
 
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__(problem)
@@ -89,8 +89,8 @@ _FALSE = ("0", "false", "no", "off")
 
 
 def duration(least_ns: int, *, may_be_none: bool = False) -> SettingKind:
-    """A duration of at least `least_ns`, or 0 if there may be none: text such as "100ms", or a timedelta.
-    Nanoseconds inside."""
+    """The kind of a duration of at least `least_ns`, or 0 if it `may_be_none`. It takes text such as "100ms"
+    or a timedelta, and stores nanoseconds."""
 
     def bounded(ns: int, value: object) -> int:
         if ns < least_ns and not (may_be_none and ns == 0):

@@ -16,49 +16,51 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedCall:
-    """Calls of one function by one path. Exact: its thread noted each."""
+    """All calls of one function by one path of callers. The figures are exact: the thread notes each call."""
 
     frame: StackFrame = field(metadata=spelled(flat=True))
     """The function; `line`: where it begins, 0 unknown."""
     depth: int
-    """How many rows it is inside of."""
+    """How many rows this row is inside of."""
     calls: int
     total_ns: int
-    """Within the stall: of calls that began before it, from its begin on."""
+    """Time of the calls within the stall. A call that began before the stall counts from the stall's
+    begin."""
     self_ns: int
-    """Without the traced calls inside it."""
+    """The same time, without the traced calls inside this row."""
     open: bool = False
     """One of the calls had not returned when the stall, or its record, ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedWork:
-    """What a callback of a loop, or all steps of a task, called."""
+    """The traced calls of a callback of a loop, or of all steps of a task."""
 
     name: str
-    """Of its function; empty: outside of callbacks, and of those that have no row here."""
+    """Name of the callback's function. Empty: calls outside of callbacks, and of callbacks without a row
+    here."""
     task: str | None = None
-    """As the program has named it; None: it has not."""
+    """The task's name, if the program gave it one; else None."""
     times: int
-    """How many pieces of it called a traced function."""
+    """How many callbacks or steps called a traced function."""
     total_ns: int
-    """Of the calls that it began."""
+    """Time of the calls that it began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedCalls:
-    """What one thread called in a stall."""
+    """The traced calls of one thread in a stall."""
 
     rows: tuple[TracedCall, ...] = ()
     """Outermost first."""
     lost: int = 0
     """At least so many begins and ends of calls in the stall were overwritten before they were read."""
     left_out: int = 0
-    """How many shorter rows are not among `rows`."""
+    """How many shorter rows were left out of `rows`."""
     left_out_ns: int = 0
-    """What these took by themselves."""
+    """Time of the rows that were left out, without the calls inside them."""
     work: tuple[TracedWork, ...] = ()
-    """The same calls by the work that they belong to, the longest first. Empty: a loop ran none of them."""
+    """The same calls by callback or task, the longest first. Empty: no loop ran them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ class TimedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadCalls:
-    """What one thread called while `loopcanary methods` had its calls traced."""
+    """The calls of one thread while `loopcanary methods` traced them."""
 
     tid: int
     """As the kernel numbers it in its own namespace."""
@@ -85,12 +87,12 @@ class ThreadCalls:
     """Kind of its loop; empty: it has none."""
     calls: TracedCalls
     each: tuple[TimedCall, ...] = ()
-    """The same one by one, each before those inside it, where that was asked for."""
+    """The same calls one by one, each before the calls inside it; empty unless the command asked for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What a running program called in a while."""
+    """The calls that `loopcanary methods` recorded in a running program."""
 
     session: Session
     began_wall_ns: int
@@ -98,7 +100,7 @@ class Recording:
     threads: tuple[ThreadCalls, ...]
     """Those that were traced and called something."""
     notices: tuple[str, ...] = ()
-    """What the program says to it, for people."""
+    """Sentences of the program about the recording, for people."""
 
 
 _T = TypeVar("_T")

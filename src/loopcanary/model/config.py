@@ -56,7 +56,7 @@ class _Frozen:
         self.__dict__.update(values)
 
     def replaced(self, **changes: Any) -> Self:
-        """As dataclasses.replace."""
+        """A copy with these changes, as by dataclasses.replace."""
         return type(self)(**{**self.__dict__, **changes})
 
     def _values(self) -> tuple[Any, ...]:
@@ -126,8 +126,8 @@ class Config(_Frozen):
     it sees a call that holds the GIL only when the call ends. `auto` takes the native engine where it
     works."""
     keeper: bool = True
-    """A keeper, one process for all programs of a store, judges stalls, stores and reports them. Off, or
-    where there can be no keeper, a thread of the program does, which needs the GIL."""
+    """A keeper, one process for all programs of a store, diagnoses, stores and reports stalls. If this is
+    off, or no keeper can run, a thread of the program does so, which needs the GIL."""
     follow_children: bool = True
     """Watch child processes, too: forked, spawned or started by subprocess."""
     while_debugging: bool = False
@@ -144,9 +144,9 @@ class Config(_Frozen):
     """A loop that has been in one turn for this long ends its process by SIGABRT. At least 1 s; `"0s"`:
     never. Native engine only."""
     signals: tuple[str, ...] = ()
-    """Signals of which the report says who sent them, when one ends the program in a stall. Of `SIGABRT`,
-    `SIGTERM`, `SIGQUIT`, `SIGALRM`, `SIGUSR1`, `SIGUSR2`, `SIGHUP`, `SIGINT`, `SIGXCPU`, and for crashes
-    `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`; `SIG` may be left out. Native engine only."""
+    """If one of these signals ends the program in a stall, the report names its sender. Possible are
+    `SIGABRT`, `SIGTERM`, `SIGQUIT`, `SIGALRM`, `SIGUSR1`, `SIGUSR2`, `SIGHUP`, `SIGINT`, `SIGXCPU`, and for
+    crashes `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`; `SIG` may be left out. Native engine only."""
     fail_on_stall: bool = False
     """A program that would end with status 0 ends with 70 if a stall was recorded in its own process. A
     program that ends by `os._exit` or a signal keeps its status. For tests."""
@@ -157,14 +157,14 @@ class Config(_Frozen):
     """How old stored issues may be, and how large the store: `"30d, 1GiB"`, `"7d"` or `"200MB"`. Beyond it,
     and beyond 100,000 stalls, the oldest are removed. The age is at least 1 s."""
     version: str | None = None
-    """Version of the watched program. Reports then say since which version a stall is there."""
+    """Version of the watched program. Reports then name the version in which a stall first occurred."""
     labels: tuple[tuple[str, str], ...] = ()
     """Names with values of your own, such as the region. They are stored, shown and exported with every
     stall."""
     methods: tuple[str, ...] = ()
     """Packages and modules whose calls are traced one by one; `.` is the program's own code, `!` before a
-    name leaves it out. A call of theirs costs 30 to 100 ns more, other code nothing, and a watched thread
-    8 MB."""
+    name leaves it out. Each traced call costs 30 to 100 ns, other code nothing, and each watched thread 8
+    MB."""
     methods_ring: int = 8 << 20
     """Memory for the last calls of a thread, 16 bytes a call. It is rounded down to a power of two, 32 KiB to
     32 MiB."""
@@ -210,10 +210,10 @@ class Config(_Frozen):
 
     @property
     def warm_start_ns(self) -> int:
-        """A longer warm start is an issue."""
+        """The longest warm start that is not an issue."""
         return self.startup_threshold_ns * 2 // 5
 
     @property
     def notes_crashes(self) -> bool:
-        """Whether `signals` names one by which a program ends that crashes."""
+        """Whether `signals` contains a signal of crashes, such as SIGSEGV."""
         return not frozenset(FAULTS).isdisjoint(self.signals)

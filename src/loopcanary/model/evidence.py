@@ -1,7 +1,6 @@
-"""What was seen of one stall, before it is judged.
+"""The evidence of one stall, before its diagnosis.
 
-The native flight reader and the portable engine both produce these values; the diagnosis consumes
-them. Nothing here is a verdict.
+The native flight reader and the portable engine both produce these values; the diagnosis consumes them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelView:
-    """What the kernel said of the thread when a sample was taken. Sums are since the thread's start."""
+    """The kernel's counters and state of the thread at a sample. Counters run since the thread's start."""
 
     on_cpu_ns: int
     run_queue_ns: int
@@ -46,10 +45,10 @@ class Sample:
     waits_for_gil: bool = False
     in_gc: bool = False
     calls_python: bool = False
-    """Functions of Python came and went while it was read, whichever the stack ends in."""
+    """The thread called Python functions while the stack was read, whichever function the stack ends in."""
     holder_tid: int | None = None
     holder_stack: Stack | None = None
-    """Of the thread that holds the GIL or, with `lock`, the lock."""
+    """Stack of the thread that holds the GIL or, with `lock`, the lock."""
     gc_total_ns: int = 0
     target: Target | None = None
     lock: LockView | None = None
@@ -104,8 +103,8 @@ class CallbackNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadReading:
-    """The thread's counters at a moment that lies at or before the stall's begin; of them, on-CPU and run
-    queue only."""
+    """The thread's on-CPU and run-queue counters at or before the stall's begin. The other counters are not
+    read."""
 
     at_ns: int
     kernel: KernelView
@@ -126,22 +125,22 @@ class HostReading:
     system_stolen_ns: int | None = None
     """Of the busy time: the hypervisor ran other machines."""
     throttled_ns: int | None = None
-    """Of the cgroup (cpu.stat: throttled_usec)."""
+    """Time for which the cgroup was throttled (cpu.stat: throttled_usec)."""
     throttled_periods: int | None = None
     pressure_cpu_ns: int | None = None
     """`some total` of the cgroup, or else of the machine, here and below (PSI)."""
     pressure_io_ns: int | None = None
     pressure_memory_ns: int | None = None
     memory_available_bytes: int | None = None
-    """Of the machine."""
+    """Available memory of the machine."""
     memory_used_bytes: int | None = None
-    """Of the cgroup."""
+    """Memory that the cgroup uses."""
     nice: int | None = None
-    """Of the stalled thread: -20 to 19, where more is less."""
+    """Nice value of the stalled thread, -20 to 19. A higher value is a lower priority."""
     policy: int | None = None
-    """The kernel's SCHED_* by which it is scheduled."""
+    """Scheduling policy of the stalled thread: the kernel's SCHED_*."""
     cores: int | None = None
-    """On how many it may run; 0: not known."""
+    """Number of cores on which the stalled thread may run; 0: not known."""
 
 
 SLICE_NS: Final = 100_000_000
@@ -149,10 +148,8 @@ SLICE_NS: Final = 100_000_000
 
 
 def congested_slices(begin_ns: int, end_ns: int) -> int:
-    """How many slices of a lane a turn congests that is busy from `begin_ns` to `end_ns` after the lane's
-    opening: all that it is busy in after its own first SLICE_NS (lc_congested_slices of
-    native/core/lane/lane.h).
-    """
+    """Number of slices that a turn congests: those in which it is busy after its own first SLICE_NS.
+    `begin_ns` and `end_ns` count from the lane's opening (lc_congested_slices of native/core/lane/lane.h)."""
     from_ns = begin_ns + SLICE_NS
     if begin_ns < 0 or end_ns <= from_ns:
         return 0
@@ -180,8 +177,8 @@ class LaneTotals:
     histogram: tuple[tuple[int, int], ...]
     """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending."""
     slices_congested: int = 0
-    """Of the slices of SLICE_NS that the lane's life consists of, those in which a turn was busy that
-    had been so for SLICE_NS before; of turns that are over."""
+    """Slices of SLICE_NS in which a turn was busy that had already been busy for SLICE_NS. Only turns that
+    are over count."""
     callback_ns: int = 0
     """Sum of all callbacks; `busy_ns` counts whole turns. 0 where callbacks are not seen."""
     callback_ns_squared: int = 0
@@ -189,9 +186,9 @@ class LaneTotals:
     """Stalls that ended, also those for which there was no slot."""
     stalled_ns: int = 0
     gc_ns: int | None = None
-    """In collections on this thread."""
+    """Time of garbage collections on this thread."""
     on_cpu_ns: int | None = None
-    """Of this thread over the lane's life."""
+    """CPU time of this thread over the lane's life."""
     run_queue_ns: int | None = None
     busy_since_ns: int | None = None
     """Begin of the turn that is going on, None where the thread waits."""
@@ -201,11 +198,11 @@ class LaneTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What a thread caused by what it executed."""
+    """A fault that a thread caused by an instruction of its own."""
 
     signal: str
     is_stack_over: bool = False
-    """Its stack has run over."""
+    """The thread's stack has overflowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,37 +241,39 @@ class StallEvidence:
     """How late the callback began: after its due time, or after the turn in which it was ready began."""
     allowance_ns: int = 0
     thread_names: tuple[tuple[int, str], ...] = ()
-    """(native thread id, name) of the process's threads, those that lived when the stall was taken; and
-    of those that held what the stalled thread waited for, though they may have ended."""
+    """(native thread id, name) of the threads that lived when the stall was read, and of threads that held a
+    lock for which the stalled thread waited; these may have ended."""
     engine: str = "native"
     first_turn: bool = False
     """It is the first turn of its loop, which had never waited before."""
     before: ThreadReading | None = None
     """The last look at the thread before the stall began."""
     host: tuple[HostReading, ...] = ()
-    """At the first sample, at the end or last sample, and in between of long stalls; ascending."""
+    """Readings at the first sample, at the end or last sample, and, in long stalls, in between; ascending."""
     contributors: tuple[Contributor, ...] = ()
     """Callbacks of the turn by name, most time first; exact from `contributors_from_ns` on."""
     contributors_from_ns: int | None = None
     contributors_dropped: int = 0
     """Callbacks for whose name there was no room."""
     waiters: tuple[int, ...] = ()
-    """Other threads that waited for the lock that the thread waited for, by id: the first of the most that
-    were seen at one look."""
+    """Ids of other threads that waited for the same lock as the stalled thread. They are from the sample that
+    saw most such threads; only the first ones are kept."""
     waiter_count: int = 0
-    """All of these."""
+    """Number of such threads at that sample, also of those that are not in `waiters`."""
     circle: tuple[ThreadWait, ...] = ()
-    """The stalled thread, and those behind it: each waits for the next one, the last for one of them."""
+    """The stalled thread and the threads that it waits for: each waits for the next one, the last for an
+    earlier one."""
     earlier: tuple[LongWork, ...] = ()
-    """Of the lane, over before the stall began; in order of their begins, a turn before its callbacks."""
+    """Long work of the lane that ended before the stall began, in order of begins, a turn before its
+    callbacks."""
     earlier_from_ns: int | None = None
     """When the record of earlier work begins; None: there is none."""
     earlier_last: ShortWork | None = None
-    """Between the last earlier work and the stall; None: unknown."""
+    """Short work between the last long work and the stall; None: unknown."""
     killed_by: KilledBy | None = None
-    """What signals say that came in it, if it has ended, or the process has died in it."""
+    """Facts of the signals that came during the stall, if the stall has ended or the process died in it."""
     fault: Fault | None = None
-    """Of this thread, by which the process ended."""
+    """The fault of this thread that ended the process."""
     earlier_collections: tuple[Collection, ...] = ()
     """Garbage collections that were over before the stall began."""
     hang: IssueKind | None = None

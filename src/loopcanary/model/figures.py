@@ -1,8 +1,8 @@
-"""Figures of frames, input events and idle work, what is too long for them, and those of a run.
+"""Figures of frames, input events and idle work, and their limits.
 
-A frame's time is what passed since the frame before it, or since the drawing went on after a pause. The
-expected time is one interval of the screen's refresh rate. All durations are nanoseconds, rates millihertz,
-so that every count is exact. Formulas: docs/internals/frames.md.
+A frame's time runs from the frame before it, or from the end of a pause in drawing. The expected time is one
+interval of the screen's refresh rate. Durations are nanoseconds and rates millihertz, so that every count is
+exact. Formulas: docs/internals/frames.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def upper_ns(bucket: int) -> int:
 
 
 def quantile_ns(counts: dict[int, int], share: float) -> int:
-    """The duration that at least this share of all is not longer than; 0 of none."""
+    """The duration that this share of the counted durations do not exceed; 0 if there are none."""
     rest = max(1, -(-sum(counts.values()) * share // 1)) if counts else 0
     for bucket in sorted(counts):
         rest -= counts[bucket]
@@ -50,11 +50,12 @@ INPUT_LAG_NS = 200_000_000
 IDLE_LAG_NS = 2_000_000_000
 """An idle handler that takes longer is an issue: Matrix's IdleHandlerLagTracer."""
 SPIN_NS = 1_000_000_000
-"""A loop that never waits for this time, since one kind of work asks for itself again each time, spins."""
+"""A loop spins if it does not wait for this time, since one kind of work schedules itself again each time."""
 
 
 def spin_told_after_ns(took_ns: int) -> int:
-    """How long a spin has to last to be told anew, as one that has grown: seconds, then a quarter more."""
+    """The duration at which a spin that grows is reported again: a second more, or a quarter more if that is
+    longer."""
     return took_ns + max(SPIN_NS, took_ns // 4)
 
 
@@ -79,11 +80,11 @@ class InputFigures:
     lag_ns: int = field(metadata=spelled(absent=0))
     """Time from arrival to the end of handling, added up."""
     one_of: int = 1
-    """One of so many was timed, and is counted here; 1: all. Of a server's requests, one of sixteen."""
+    """One of so many events is timed and counted; 1: all are. Of a server's requests, one of sixteen is."""
 
     @property
     def is_sampled(self) -> bool:
-        """A part of them was timed."""
+        """Whether only some of the events were timed."""
         return self.one_of > 1
 
 
@@ -115,7 +116,7 @@ UI animation hitches and the render loop"."""
 
 
 class DropLevel(Enum):
-    """How bad a frame is: Matrix's FPSTracer.DropStatus. `least`: dropped frames from which it is so."""
+    """How bad a frame is: Matrix's FPSTracer.DropStatus."""
 
     BEST = "best"
     NORMAL = "normal"
@@ -189,7 +190,7 @@ class ShownFrame:
     """The thread's ident."""
     loop: str
     start_ns: int
-    """When its time began: the frame before it was shown, or the drawing went on after a pause."""
+    """When its time began: when the frame before it was shown, or when drawing went on after a pause."""
     shown_ns: int
     refresh_hz: float
     intervals: int
@@ -213,9 +214,9 @@ class FrameFigures:
     """Figures of some frames of one refresh rate; two of the same rate add up with `+`."""
 
     frames: int = field(default=0, metadata=NEEDED)
-    """How many."""
+    """Number of frames."""
     frame_ns: int = field(default=0, metadata=NEEDED)
-    """Their time; pauses are not in it."""
+    """Time of the frames, without pauses."""
     refresh_mhz: int = field(metadata=spelled(bounds=(1, 1_000_000_000)))
     """The expected refresh rate."""
     drop_level: tuple[int, ...] = field(default=(0, 0, 0, 0, 0), metadata=_BY_LEVEL)
@@ -225,7 +226,7 @@ class FrameFigures:
     late_ns: int = field(default=0, metadata=NEEDED)
     """Lateness of all late frames."""
     janky_ns: int = 0
-    """Lateness of those at level normal and worse."""
+    """Lateness of the frames at level `normal` and worse."""
     frozen: int = field(default=0, metadata=NEEDED)
     """Frames of more than 700 ms."""
     worst_ns: int = field(default=0, metadata=NEEDED)
@@ -275,8 +276,8 @@ class FrameFigures:
 
     @property
     def is_janky(self) -> bool:
-        """Whether people see it: a frozen frame, or frames that dropped three and more came late by more than
-        10 ms in each second. Steady 30 fps on a screen of 60 Hz are slow, but no jank."""
+        """Whether people notice: there was a frozen frame, or the frames that dropped three and more were
+        late by more than 10 ms in each second. Steady 30 fps on a screen of 60 Hz are slow, but not jank."""
         return self.frozen > 0 or 1_000 * self.janky_ns > HITCH_RATIO_MAX * self.frame_ns
 
 

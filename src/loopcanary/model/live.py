@@ -26,7 +26,7 @@ class Life(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Names of what a thread is in; None: it has none, or it was not read."""
+    """Names of the work that a thread runs. None: the work has no such name, or it was not read."""
 
     callback: str | None = None
     task: str | None = None
@@ -46,15 +46,15 @@ class LaneReading:
     turn_since_ns: int | None = None
     """Since a callback of the turn was judged alone, if one was; None outside a turn."""
     turn_callbacks: int = 0
-    """Of the running turn, those that are over; they are not in the totals yet."""
+    """Callbacks of the running turn that are over. The totals do not contain them yet."""
     in_stall: bool = False
     """The watchdog has found the present work to be a stall."""
     last_look_ns: int = 0
-    """When the watchdog last saw it going on; 0: it did not look."""
+    """When the watchdog last saw the stall going on; 0: it has not looked."""
     latest_stall_ns: int | None = None
-    """How long the latest stall was that is over, as its own thread recorded it; None: there was none."""
+    """Duration of the latest stall that is over, as its own thread recorded it; None: no stall is over."""
     work: Work | None = None
-    """Known of what is busy for longer than the sample delay."""
+    """The names are known only if the work has run for longer than the sample delay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +62,18 @@ class ProcessReading:
     """A process at one moment. Times are monotonic, of the machine's present boot where it runs."""
 
     key: str
-    """The same at every reading, and of no other process."""
+    """Identifies the process: the same at every reading, and different for every process."""
     session: Session
     life: Life
     is_near: bool
-    """Its number means the same here as it does there: it can be looked at."""
+    """Whether its PID is valid here, in the reader's PID namespace, so that the reader can look at the
+    process."""
     at_ns: int
-    """When it was read; of one that runs no more, when it was last seen alive."""
+    """When the process was read; if it has ended, when it was last seen alive."""
     at_wall_ns: int
     lanes: tuple[LaneReading, ...]
     last: Mapping[int, Stall] = field(default_factory=dict)
-    """The latest stall of a lane, judged."""
+    """The latest diagnosed stall of each lane."""
     store: str | None = None
     """Folder of its store; None: unknown."""
 
@@ -83,14 +84,14 @@ _NO_LOOP = "thread"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopProgress:
-    """A loop, and whether it gets on."""
+    """A loop, and whether it makes progress."""
 
     thread: str
     kind: str
     busy_ns: int
     """For how long it has been in its present turn, without what `expect` grants; 0: it waits for events."""
     callback: str | None = None
-    """What it is in; None: it waits, or that is not known."""
+    """Name of the running callback; None: the loop waits, or the name is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +106,17 @@ class ProgramProgress:
     """By a signal, such as SIGSTOP."""
     loops: tuple[LoopProgress, ...]
     hang: IssueKind | None = None
-    """It does not start, or does not end: no fault of a loop's."""
+    """The kind of hang, if the program does not start or does not end; None: it has no such hang."""
     hang_ns: int = 0
     """For how long."""
 
     def stuck(self, limit_ns: int) -> tuple[LoopProgress, ...]:
-        """Loops that have been in one turn for longer; all of a program that is stopped."""
+        """Loops that have been in one turn for longer than `limit_ns`; all loops if the program is
+        stopped."""
         return tuple(loop for loop in self.loops if self.is_stopped or loop.busy_ns > limit_ns)
 
     def is_healthy(self, limit_ns: int) -> bool:
-        """Whether it runs, and no loop is stuck."""
+        """Whether the program is not stopped, and none of its loops is stuck."""
         return not (self.is_stopped or self.stuck(limit_ns))
 
 

@@ -49,7 +49,7 @@ class Method:
 
 
 def remove_beside(flight: str) -> None:
-    """Removes what lies beside the flight file with this path; what is not there is no error."""
+    """Removes the files beside the flight file with this path, if they exist."""
     for suffix in (TRACES, START, PATCHES, ERRAND, ERRAND_ENDS, ANSWER):
         with suppress(OSError):
             os.unlink(flight + suffix)  # noqa: PTH108 - pathlib is not loaded for it
@@ -57,7 +57,7 @@ def remove_beside(flight: str) -> None:
 
 
 def remove_calls(flight: str) -> None:
-    """The same of the traced calls alone."""
+    """Removes only the files of traced calls beside the flight file, if they exist."""
     if os.path.lexists(flight + METHODS):  # most programs trace no calls
         for number in range(CALLS_FILES):
             with suppress(OSError):
@@ -75,8 +75,8 @@ def record_of(method: Method) -> bytes:
 
 
 def records_in(content: bytes) -> Iterator[Method]:
-    """The methods in the bytes of a file. A record that is not all there is the last one; bytes that are no
-    map have none."""
+    """The methods in the bytes of a map file. An incomplete record ends the map; other bytes give no
+    methods."""
     at = len(MAGIC) if content.startswith(MAGIC) else len(content)
     while at + _RECORD.size <= len(content):
         number, line, file_bytes, name_bytes, is_trivial = _RECORD.unpack_from(content, at)

@@ -1,4 +1,4 @@
-"""A process as it was found from outside at one moment: what `loopcanary dump` shows."""
+"""A process as `loopcanary dump` reads it from outside, at one moment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LaneSight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitedLock:
-    """The lock that a thread waits for. `holder_tid`: None where it is not known."""
+    """The lock that a thread waits for. `holder_tid`: None if the holder is not known."""
 
     view: LockView
     holder_tid: int | None = None
@@ -94,10 +94,10 @@ class ProcessSight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """Why a process cannot be seen, or reached, in a sentence.
+    """Why a process cannot be read, or reached, in a sentence.
 
-    `is_refused`: the kernel forbids it to this user, or this is not a process that can be read. `hangs`: it
-    did not get to what it was asked.
+    `is_refused`: the kernel forbids it to this user, or the process is of a kind that cannot be read.
+    `hangs`: the process did not come to carry out the request.
     """
 
     why: str

@@ -1,4 +1,4 @@
-"""What one asks a store for, and what it answers with."""
+"""Queries to a store, and the values that it answers with."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class IssueQuery:
     session: str | None = None
     """Start of the session's id."""
     program: str | None = None
-    """Runs of the program with just this name."""
+    """Runs of the program with exactly this name."""
     fingerprint: str | None = None
     scene: str | None = None
-    """Just this scene; empty: none was known."""
+    """Exactly this scene; empty: issues without a known scene."""
     in_app: bool | None = None
     """Whether the culprit is the program's own code."""
     kind: IssueKind | None = None
@@ -56,30 +56,30 @@ OTHERS = IssueQuery(other_than=IssueKind.STALL)
 
 
 def of_type(wanted: type[_T], found: Iterable[object]) -> list[_T]:
-    """Those of the issues found that are of this type."""
+    """The issues in `found` that are of this type."""
     return [one for one in found if isinstance(one, wanted)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """Sums over all that a query finds, also over what is not shown."""
+    """Sums over all issues that a query finds, also over those that are not shown."""
 
     issues: int
     groups: int
     """Number of different fingerprints."""
     total_ns: int
     first_wall_ns: int | None = None
-    """When the first one began; None: nothing was found, or nothing says it."""
+    """When the first issue began; None: no issue was found, or the time is not known."""
     end_wall_ns: int | None = None
-    """When the last one ended; None: nothing was found."""
+    """When the last issue ended; None: no issue was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueGroup:
     """All issues with one fingerprint: one bug.
 
-    Title, cause, culprit, holder and advice are those of its longest issue; of stalls with several causes, of
-    the longest with the cause that most of the time speaks for, weighed by how sure that is.
+    Title, cause, culprit, holder and advice come from the longest issue. If the stalls have several causes,
+    they come from the longest stall with the chief cause: the cause of most time, weighted by confidence.
     """
 
     fingerprint: str
@@ -96,9 +96,9 @@ class IssueGroup:
     worst_id: str
     """The longest issue of the group."""
     advice: str | None = None
-    """What helps; None: nothing is known to."""
+    """What to do instead; None: no advice is known."""
     holder: Holder | None = None
-    """The thread that held the GIL or lock, where its line is the bug."""
+    """The thread that held the GIL or lock, if its line is the one to change."""
 
     @property
     def blamed(self) -> Culprit | None:
@@ -143,19 +143,19 @@ class SessionMark(NamedTuple):
     started_wall_ns: int
     ended_wall_ns: int | None
     killed: bool = False
-    """It did not come to an end of its own."""
+    """The process was killed, or crashed."""
 
 
 class TimeCell(NamedTuple):
-    """What issues of one key (a fingerprint, a cause) took in one of several equal spans of wall time."""
+    """Time of the issues with one key (a fingerprint, a cause) in one of several equal spans of wall time."""
 
     key: str
     cell: int
     """Which span, from 0."""
     issues: int
-    """Those that began in it."""
+    """Number of issues that began in the span."""
     total_ns: int
-    """Time of issues in it."""
+    """Time of issues in the span."""
 
 
 def time_in_cells(

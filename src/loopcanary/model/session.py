@@ -17,7 +17,7 @@ class SessionEnd(Enum):
     EXIT = "exit"
     KILLED = "killed"
     CRASHED = "crashed"
-    """By a fault of its own."""
+    """The process ended by a fault of its own."""
     RUNNING = "running"
 
 
@@ -28,9 +28,9 @@ class KilledBy:
     signal: str | None = None
     """Its name: `SIGKILL`."""
     pid: int | None = None
-    """Of the sender, as the process saw it; 0: from outside its container."""
+    """PID of the sender, as the process saw it; 0: the sender is outside the container."""
     uid: int | None = None
-    """Of the sender."""
+    """User id of the sender."""
     command: str | None = None
     """The sender's program."""
     reason: str | None = None
@@ -55,7 +55,7 @@ class PriorityChange:
     line: int
     function: str
     tid: int | None = None
-    """Of the thread that it holds for; None: of all that the call names."""
+    """The thread whose scheduling changed; None: all threads that the call names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +103,11 @@ class LoopHealth:
     slices: int = 0
     """Slices of 100 ms of the window."""
     slices_congested: int = 0
-    """Those in which an arrival met a turn that had lasted 100 ms; see LaneTotals."""
+    """Slices in which an arriving event met a turn that had already lasted 100 ms; see LaneTotals."""
     gc_ns: int | None = None
-    """In collections on this thread; None: not measured."""
+    """Time of garbage collections on this thread; None: not measured."""
     run_queue_ns: int | None = None
-    """The thread was ready, and the host did not run it; None: not measured."""
+    """Time in which the thread was runnable without a CPU; None: not measured."""
     histogram: tuple[tuple[int, int], ...] = field(default=(), metadata=spelled(row=("up_to_ns", "turns")))
     """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending. It adds up over
     sessions, and gives the delay as it would be without some of the stalls."""
@@ -131,11 +131,11 @@ class Session:
     """None: it runs, or its end is unknown."""
     end: SessionEnd = field(default=SessionEnd.RUNNING, metadata=NEEDED)
     threshold_ns: int = 0
-    """What counted as a stall."""
+    """A callback or turn that took longer was a stall."""
     version: str | None = None
-    """Of the program; None: the settings do not say."""
+    """Version of the program; None: not set."""
     labels: dict[str, str] = field(default_factory=dict)
-    """What the settings say of the program besides, such as its deployment."""
+    """The setting `labels`: names and values such as the deployment."""
     command: str = ""
     """The program as started: script or module; never its arguments."""
     machine: str = ""
@@ -150,7 +150,7 @@ class Session:
     statistics: dict[str, int] = field(default_factory=dict)
     """The engine's own counters, by name."""
     priority_changes: tuple[PriorityChange, ...] = ()
-    """The first ones that were seen, in order: only calls of `os`."""
+    """The first calls of `os` that changed how a thread is scheduled, in order."""
     traces: TraceFigures = field(default_factory=TraceFigures, metadata=spelled(flat=True))
     """Frames, input and idle work."""
     imported_wall_ns: int | None = None
@@ -158,9 +158,10 @@ class Session:
     imported_from: str | None = None
     """Name of the bundle's file; None: it was not imported."""
     pid_namespace: int = 0
-    """In which the process has its number; 0: not known."""
+    """The PID namespace in which `pid` is valid; 0: not known."""
 
     @property
     def is_running(self) -> bool:
-        """Whether it runs, as far as is known. What ran when its bundle was made may have ended since."""
+        """Whether the process runs, as far as is known. False for an imported session: its process may have
+        ended since the bundle was made."""
         return self.end is SessionEnd.RUNNING and self.imported_wall_ns is None

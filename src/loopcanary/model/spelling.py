@@ -26,19 +26,19 @@ class Spelling:
     """How one field is written and read."""
 
     name: str = ""
-    """In JSON; empty: derived from the field's name and unit."""
+    """Name in JSON; empty: derived from the field's name and unit."""
     inside: str = ""
-    """The JSON object that holds it, together with other fields; empty: none of its own."""
+    """The JSON object that contains this field together with others; empty: no such object."""
     flat: bool = False
     """The fields of the nested value are written among those of the outer one."""
     apart: bool = False
     """`loopcanary.wire.special` writes and reads it."""
     absent: Any = NO_DEFAULT
-    """Its value where a document does not have it; without one, the field's own default."""
+    """The value if a document lacks the field; if not given, the field's own default."""
     needed: bool = False
     """A document must have it, although the field has a default."""
     like: str = ""
-    """An earlier field, whose value it has where a document does not have it."""
+    """An earlier field whose value this field gets if a document lacks it."""
     keys: tuple[str, ...] = ()
     """A tuple of numbers is written as an object with these keys."""
     row: tuple[str, ...] = ()

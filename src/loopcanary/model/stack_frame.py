@@ -27,17 +27,17 @@ class StackFrame:
     line: int
     """From 1; 0 unknown."""
     in_app: bool
-    """It is the program's own code."""
+    """Whether the frame is of the program's own code."""
 
 
 def plain_cell(file: str) -> str:
-    """A file without what differs between kernels, if it is a notebook's cell: it is named by its text, in a
-    folder of the process, or behind the cell's number."""
+    """The file's path. If it is a notebook's cell, the parts that differ between kernels are removed: the
+    process's folder, or the cell's number."""
     return _OF_KERNEL.sub("", file)
 
 
 def plain_function(qualname: str) -> str:
-    """A qualified name without what differs between versions of Python: comprehensions are frames up to 3.11
-    only, and generic functions have one more since 3.12."""
+    """A qualified name without the parts that differ between versions of Python: comprehensions are frames up
+    to 3.11 only, and generic functions have one more frame since 3.12."""
     qualname = _JAVA_NUMBERS.sub("$", qualname)
     return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)).strip(".") or "<module>"

@@ -1,4 +1,4 @@
-"""A stall with its verdict: what reports show and stores keep."""
+"""A stall with its diagnosis, as reports show it and stores keep it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from loopcanary.model.waiting import Contributor, LockProof, StateWord, Target
 
 
 class StallScope(Enum):
-    """What was too long: one callback; or a turn as a whole, or its part before or after such a callback.
-    Of a crash also that the thread was in neither."""
+    """What took too long: a callback, or a turn, or the part of a turn before or after a stalled callback.
+    THREAD: a crash of a thread outside of callbacks and turns."""
 
     CALLBACK = "callback"
     TURN = "turn"
@@ -37,7 +37,7 @@ class StallState(Enum):
 
     @property
     def is_of_process(self) -> bool:
-        """Whether the process ended with it."""
+        """Whether the process ended during the stall."""
         return self in (StallState.KILLED, StallState.CRASHED)
 
 
@@ -81,7 +81,7 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Culprit:
-    """The frame that the user can change: innermost own frame that held most of the stall."""
+    """The frame to change: the innermost function of own code that was running for most of the stall."""
 
     function: str
     """Last part of `qualname`."""
@@ -119,8 +119,8 @@ class Blocker:
     call: str | None
     """Source text of the call, such as `json.loads(body)`; None: unknown."""
     function: str | None
-    """Qualified name of the innermost frame below the culprit; None: the culprit called C directly, or no one
-    function for most of its time."""
+    """Qualified name of the innermost frame below the culprit; None: the culprit called C code directly, or
+    no single function for most of its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class Holder:
     culprit: Culprit | None
     """The frame that held it; None: its frames were not read."""
     share: float = 1.0
-    """Part of the stall's seen time, 0 to 1."""
+    """Share of the sampled time in which it held the GIL or lock, 0 to 1."""
     lock: str | None = None
     """Type of the lock; None: the GIL."""
     proof: LockProof | None = None
@@ -145,8 +145,9 @@ class Holder:
 
 
 def chief_holders(holders: Sequence[Holder]) -> tuple[Holder, ...]:
-    """For each place that held more than a quarter as long as the longest, the thread that held most there.
-    In the order of the places: which of them held longer is chance."""
+    """For each place in the code, the thread that held most there. Places that held less than a quarter as
+    long as the longest are left out. The order is that of the places, since it is chance which one held
+    longest."""
     held: dict[tuple[str, str], float] = {}
     first: dict[tuple[str, str], Holder] = {}
     for holder in holders:
@@ -165,21 +166,21 @@ def is_own_thread(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """Where the wall time went. None: not measured. What is known sums to the stall's duration; `gc_ns` is a
-    part of `on_cpu_ns`."""
+    """Where the stall's time went. None: not measured. The measured times add up to the stall's duration;
+    `gc_ns` is a part of `on_cpu_ns`."""
 
     on_cpu_ns: int | None = None
-    """The thread ran."""
+    """Time in which the thread ran."""
     gil_wait_ns: int | None = None
-    """It waited for the GIL."""
+    """Time in which it waited for the GIL."""
     run_queue_ns: int | None = None
-    """It was ready, and the host did not run it."""
+    """Time in which it was runnable without a CPU."""
     blocked_ns: int | None = None
-    """It waited for anything else."""
+    """Time in which it waited for anything else."""
     gc_ns: int | None = None
-    """It collected garbage."""
+    """Time in which it collected garbage."""
     error_ns: int | None = None
-    """No entry is further from the truth than this; None: unknown."""
+    """The largest possible error of each time; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +188,7 @@ class Portion:
     """A part of a stall that has a culprit and cause of its own."""
 
     share: float
-    """Part of the seen time, 0 to 1."""
+    """Share of the sampled time, 0 to 1."""
     cause: Cause
     culprit: Culprit | None
     """None: no frame could be read."""
@@ -196,7 +197,7 @@ class Portion:
 
 
 class Grade(Enum):
-    """How far the samples carry the verdict."""
+    """How well the samples support the diagnosis."""
 
     STRONG = "strong"
     FAIR = "fair"
@@ -205,10 +206,10 @@ class Grade(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What machine, container and process did while the stall lasted. None: not measured."""
+    """What the machine, the container and the process did during the stall. None: not measured."""
 
     window_ns: int
-    """The time between the two readings that the others are differences of."""
+    """Time between the two readings. The other fields are differences of these readings."""
     system_cpu: float | None = None
     """Share of all cores that was busy, 0 to 1."""
     stolen_cpu: float | None = None
@@ -216,13 +217,13 @@ class Surroundings:
     process_cpu: float | None = None
     """Cores that this process used."""
     throttled_ns: int | None = None
-    """Time for which the cgroup's quota kept it from running."""
+    """Time for which the cgroup's quota kept the process from running."""
     pressure_cpu: float | None = None
     """Share of the window in which something waited for a core (PSI, `some`)."""
     pressure_memory: float | None = None
-    """The same for memory."""
+    """Share of the window in which something waited for memory."""
     pressure_io: float | None = None
-    """The same for a disk."""
+    """Share of the window in which something waited for a disk."""
     major_faults: int | None = None
     """Pages that the stalled thread had to read from a disk."""
     voluntary_switches: int | None = None
@@ -230,15 +231,16 @@ class Surroundings:
     involuntary_switches: int | None = None
     """How often the host took the core from it."""
     memory_available_bytes: int | None = None
-    """Of the machine, at the end."""
+    """Available memory of the machine, at the end."""
     memory_used_bytes: int | None = None
-    """Of the cgroup, at the end."""
+    """Memory that the cgroup used, at the end."""
     nice: int | None = None
-    """Of the stalled thread, at the end, as the next two: -20 to 19, where more is less."""
+    """Nice value of the stalled thread at the end, -20 to 19. A higher value is a lower priority."""
     policy: str | None = None
-    """By which it is scheduled: `other` as usual, `batch`, `idle`, `fifo`, `rr`, `deadline`."""
+    """Scheduling policy of the stalled thread at the end: `other` (the usual one), `batch`, `idle`, `fifo`,
+    `rr`, `deadline`."""
     cores: int | None = None
-    """On how many it may run."""
+    """Number of cores on which the stalled thread could run, at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +272,7 @@ class ThreadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """One stall, judged. Contract 7.3 is its JSON form (loopcanary.wire)."""
+    """One stall with its diagnosis. Its JSON form is in docs/internals/report-schema.md (loopcanary.wire)."""
 
     id: str
     """Unique over sessions: `<session>-<serial>`."""
@@ -291,9 +293,10 @@ class Stall:
     severity: Severity
     began_wall_ns: int
     duration_ns: int
-    """To the end; of one that goes on or was killed, to when it was last seen."""
+    """Time from the stall's begin to its end. If it goes on, or the process was killed, to when it was last
+    seen."""
     threshold_ns: int
-    """What was too long."""
+    """The threshold that the stall exceeded."""
     queue_ns: int = 0
     """How late its callback began."""
     callback: str | None = field(metadata=spelled(inside="callback", name="name"))
@@ -301,60 +304,60 @@ class Stall:
     task: str | None = field(metadata=spelled(inside="callback"))
     """Name of the task that it ran for; None: none, or unknown."""
     scene: str | None
-    """Where the user was; None: the program did not say."""
+    """Where the program was: a route, a screen, a job. None: not known."""
     cause: Cause
     confidence: float
-    """Of the cause, 0 to 1."""
+    """Confidence in the cause, 0 to 1."""
     evidence: tuple[str, ...]
-    """Sentences: what the verdict rests on."""
+    """Facts that the diagnosis rests on, one sentence each."""
     advice: str | None
-    """What would help; None: nothing is known to."""
+    """What to do instead; None: no advice is known."""
     culprit: Culprit | None
-    """None: no frame was read, or the cause strikes any code."""
+    """The frame to change. None: no frame was read, or the cause does not depend on the code."""
     blocker: Blocker | None
     """None: unknown."""
     holder: Holder | None
     """The first of `holders`; None: the thread waited for no lock and not for the GIL."""
     ledger: Ledger
     samples: int
-    """Readings of the thread."""
+    """Number of samples."""
     coverage: float
     """Share of the duration that the samples with a stack saw, 0 to 1."""
     dropped_samples: int
-    """Readings that were lost."""
+    """Number of samples that were lost."""
     stacks: tuple[WeightedStack, ...]
     """Most time first."""
     threads: tuple[ThreadView, ...] = ()
-    """All threads, when it became a hang; empty: it did not."""
+    """All threads at the moment when the stall became a hang; empty: it did not become one."""
     engine: str = "native"
     """`native` or `portable`."""
     cause_share: float = 1.0
-    """Part of the seen time that the cause explains, 0 to 1."""
+    """Share of the sampled time that the cause explains, 0 to 1."""
     second_cause: Cause | None = None
     """None: no other cause has a share of 25 %."""
     second_share: float = 0.0
-    """Part of the seen time that it explains, 0 to 1."""
+    """Share of the sampled time that the second cause explains, 0 to 1."""
     portions: tuple[Portion, ...] = ()
-    """Of a mixed stall, largest first; empty: one culprit and cause explain it."""
+    """Parts of a stall that has several causes or culprits, largest first; empty: it has one of each."""
     grade: Grade = Grade.FAIR
     holders: tuple[Holder, ...] = ()
-    """All that held what the thread waited for, most time first."""
+    """All threads that held the GIL or lock for which the thread waited, most time first."""
     waited_on: Target | None = None
-    """None: it waited for no file, socket, process or the like."""
+    """The file, socket, process or the like that the thread waited for; None: it did not wait for one."""
     contributors: tuple[Contributor, ...] = ()
     """Of a turn: its callbacks by name, most time first."""
     surroundings: Surroundings | None = None
     """None: not measured."""
     startup: bool = False
-    """It was before the loop first waited."""
+    """The stall began before the loop's first wait."""
     timeline: Timeline | None = None
     """None if the writer of the stall kept none."""
     calls: TracedCalls | None = None
-    """What its thread called in it, exactly; None: calls were not traced."""
+    """The stalled thread's calls during the stall; None: calls were not traced."""
     state_word: StateWord | None = None
-    """Of a hang and longer; None: it is shorter."""
+    """The state of a stall of 1 s and more; None: the stall is shorter."""
     killed_by: KilledBy | None = None
-    """What ended the process in it; None: it did not end, or that is not known."""
+    """What ended the process during the stall; None: it did not end, or the reason is not known."""
 
     @property
     def blamed_holder(self) -> Holder | None:
@@ -365,17 +368,18 @@ class Stall:
 
     @property
     def blamed(self) -> Culprit | None:
-        """The line to change: the holder's, where that of the thread that waited is chance."""
+        """The line to change. If the thread waited for a holder whose line is known, that is the holder's
+        line."""
         return self.culprit if self.blamed_holder is None else self.blamed_holder.culprit
 
     @property
     def stalls(self) -> tuple[str, ...]:
-        """None: it is made of no other stall."""
+        """Empty: a stall contains no other stalls."""
         return ()
 
     @property
     def searched(self) -> tuple[str | None, ...]:
-        """Callback, task, and the call that blocked."""
+        """The texts that a search looks through: callback, task and blocking call."""
         blocker = self.blocker
         return (self.callback, self.task, *((blocker.call, blocker.function) if blocker is not None else ()))
 

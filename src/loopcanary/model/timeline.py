@@ -12,7 +12,7 @@ from loopcanary.model.waiting import GilState, Target
 
 
 class WorkKind(Enum):
-    """What was long: one callback, or a whole turn."""
+    """What took long: one callback, or a whole turn."""
 
     CALLBACK = "callback"
     TURN = "turn"
@@ -39,15 +39,15 @@ class LongWork:
     begin_ns: int
     end_ns: int
     name: str | None = None
-    """Of a callback; None: not known."""
+    """Name of the callback; None: not known, or a turn."""
     task: str | None = None
     callbacks: int = 1
-    """Of a turn, how many it ran."""
+    """Number of callbacks of the turn."""
     longest_ns: int = 0
-    """Of a turn, its longest callback; of a callback, its own time."""
+    """Duration of the turn's longest callback, or of the callback itself."""
     short: ShortWork | None = None
-    """Since the long work before it or, within a turn that is recorded, since what was before it there; None:
-    not known."""
+    """Short work since the long work before this one (within a recorded turn: since the work before it in the
+    turn); None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +56,16 @@ class EarlierWork:
 
     kind: WorkKind = WorkKind.TURN
     name: str | None = None
-    """Of a callback; None: unknown."""
+    """Name of the callback; None: not known, or a turn."""
     task: str | None = None
     """Name of the task that a callback ran for; None: none, or unknown."""
     ago_ns: int
-    """From its begin to that of the stall."""
+    """Time from its begin to the stall's begin."""
     length_ns: int
     callbacks: int = field(metadata=spelled(absent=0))
-    """Of a turn, how many it ran."""
+    """Number of callbacks of the turn."""
     longest_ns: int = field(metadata=spelled(absent=0))
-    """Of a turn, its longest callback; of a callback, its own time."""
+    """Duration of the turn's longest callback, or of the callback itself."""
     short: ShortWork | None = field(default=None, metadata=spelled(apart=True))
 
 
@@ -85,22 +85,22 @@ class Doing(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the stalled thread did, and what kept it from going on."""
+    """What the stalled thread did, and what it waited for."""
 
     doing: Doing
     state: str = ""
     """The kernel's letter: R S D T t Z; empty: unknown."""
     syscall: str | None = None
-    """Name of the system call that it slept in; None: in none, or unknown."""
+    """Name of the system call that it slept in; None: it was in no system call, or the call is not known."""
     waited_on: Target | None = None
-    """What that call works on; None: unknown."""
+    """The file, socket or the like that the system call works on; None: not known."""
     lock: str | None = None
-    """Type of the lock that it waited for; None: for none."""
+    """Type of the lock that it waited for; None: it did not wait for a lock."""
     gil: GilState = GilState.UNKNOWN
     holder: str | None = None
-    """The thread that held the lock or, without a `lock`, the GIL; None: unknown."""
+    """Name of the thread that held the lock or, without a `lock`, the GIL; None: not known."""
     holder_frames: tuple[StackFrame, ...] = ()
-    """What that thread ran, innermost first; empty: not read, or not kept."""
+    """Frames of the holder, innermost first; empty: not read, or not stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,16 +122,16 @@ class Pause:
     """One garbage collection."""
 
     offset_ns: int
-    """From the stall's begin; below 0: it began before."""
+    """Begin, counted from the stall's begin; below 0: the collection began before the stall."""
     length_ns: int
     generation: int
-    """Which it collected, 0 to 2."""
+    """The generation that it collected, 0 to 2."""
     collected: int = field(metadata=spelled(absent=0))
     """Objects that it freed."""
     thread: str = field(metadata=spelled(absent=""))
     """The thread that ran it."""
     own: bool = field(metadata=spelled(absent=False))
-    """That was the stalled thread."""
+    """Whether the stalled thread ran it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,18 +144,19 @@ class Timeline:
     earlier: tuple[EarlierWork, ...] = ()
     """What the loop ran before the stall, in order of begins, a turn before its callbacks."""
     earlier_last: ShortWork | None = None
-    """Between the last of them and the stall; None: not known."""
+    """Short work between the last long work and the stall; None: not known."""
     threads_at_ns: int | None = None
-    """When the stall's `threads` were read, from its begin; None: they were not."""
+    """When the stall's `threads` were read, counted from its begin; None: they were not read."""
     turn_ago_ns: int | None = None
-    """Of a stalled callback, how long before it its turn began; None: unknown, or the turn stalled."""
+    """Time from the begin of the turn to that of the stalled callback; None: not known, or the turn
+    stalled."""
     turn_callbacks: int = 0
-    """How many callbacks of that turn were over then."""
+    """Number of callbacks of that turn that were over when the stall began."""
     earlier_from_ns: int | None = None
-    """How far before the stall's begin the record of long work reaches back; None: there is none."""
+    """How far the record of long work reaches back before the stall's begin; None: there is no record."""
     seen_from_ns: int = field(metadata=spelled(absent=0))
-    """When the first look was; before it, the first span is a guess."""
+    """Time of the first sample. Before it, the first span is a guess."""
     seen_until_ns: int = field(metadata=spelled(absent=0))
-    """When the last look was; after it, the last span is a guess."""
+    """Time of the last sample. After it, the last span is a guess."""
     thinned: bool = False
     """There were too many spans: some show only the longest of several."""

@@ -25,19 +25,19 @@ _SERIAL_MAX: Final = 1 << 62
 
 
 def place_of(serial: int) -> int:
-    """Where in the file the cell with this serial is; they begin with 1."""
+    """Offset in the file of the cell with this serial. Serials begin with 1."""
     return (serial - 1) % CELLS * CELL_BYTES
 
 
 def cell_of(serial: int, text: bytes) -> bytes:
-    """The cell. ValueError where the text is longer than TEXT_BYTES."""
+    """The bytes of a cell. Raises ValueError if the text is longer than TEXT_BYTES."""
     if len(text) > TEXT_BYTES:
         raise ValueError(f"a cell has room for {TEXT_BYTES} bytes, not for {len(text)}")
     return _HEAD.pack(serial, len(text), _check(serial, text)) + text
 
 
 def cells_in(content: bytes, after: int) -> Iterator[tuple[int, bytes]]:
-    """Serial and text of those with a higher serial than this, oldest first. Trusts no byte."""
+    """Serial and text of the cells with a serial above `after`, oldest first. The content is untrusted."""
     found: list[tuple[int, bytes]] = []
     for at in range(0, min(len(content), CELLS * CELL_BYTES) - _HEAD.size + 1, CELL_BYTES):
         serial, count, check = _HEAD.unpack_from(content, at)

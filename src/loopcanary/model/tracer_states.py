@@ -8,7 +8,7 @@ from loopcanary.late_dataclass import dataclass
 
 
 class TracerStep(Enum):
-    """What a tracer is called for."""
+    """A step in the life of a tracer: each calls the tracer's method of that name."""
 
     INIT = "init"
     START = "start"
@@ -17,12 +17,12 @@ class TracerStep(Enum):
 
 
 class TracerState(Enum):
-    """How far a tracer has come."""
+    """The state of a tracer."""
 
     CREATED = "created"
     INITED = "inited"
     STARTED = "started"
-    """It records."""
+    """The tracer records."""
     STOPPED = "stopped"
     DESTROYED = "destroyed"
 
@@ -34,6 +34,6 @@ class TracerStatus:
     name: str
     state: TracerState
     failed: str | None = None
-    """What it failed with, and was switched off for."""
+    """The error for which the tracer was switched off; None: it has not failed."""
     steps_ns: int = 0
-    """How long its steps (init, start, stop, destroy) have held up the threads that made them."""
+    """Time for which its steps (init, start, stop, destroy) have blocked the threads that made them."""

@@ -26,7 +26,7 @@ _SIZE_BYTES = {
 
 
 def parse_duration_ns(text: str) -> int:
-    """Nanoseconds of "100ms", "2s", "1.5h". Raises ValueError with what is wrong and what would do."""
+    """Nanoseconds of "100ms", "2s", "1.5h". Raises ValueError, which says what is wrong and what to write."""
     amount = _amount(text, _DURATION_NS)
     if amount is None:
         raise ValueError(f'{text!r} is no duration: write a number and a unit, such as "100ms" or "2s"')
@@ -34,7 +34,7 @@ def parse_duration_ns(text: str) -> int:
 
 
 def parse_size_bytes(text: str) -> int:
-    """Bytes of "500MB", "1GiB", "4096". Raises ValueError with what is wrong and what would do."""
+    """Bytes of "500MB", "1GiB", "4096". Raises ValueError, which says what is wrong and what to write."""
     amount = _amount(text, _SIZE_BYTES)
     if amount is None:
         raise ValueError(f'{text!r} is no size: write a number and a unit, such as "500MB" or "1GiB"')
@@ -83,7 +83,7 @@ def format_duration(ns: int) -> str:
 
 
 def format_length(ns: int) -> str:
-    """As format_duration; empty where nothing lasted."""
+    """The duration as by format_duration; empty for 0."""
     return format_duration(ns) if ns else ""
 
 

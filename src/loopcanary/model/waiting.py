@@ -37,22 +37,22 @@ class Target:
     name: str = field(metadata=spelled(absent=""))
     """Path, `host:port` of the peer, path of a unix socket, or the command of a child; empty unknown."""
     pid: int | None = None
-    """Of a child; None: unknown, or no child."""
+    """PID of a child; None: not known, or not a child."""
 
 
 class LockProof(Enum):
     """How it is known who holds a lock."""
 
     OWNER = "owner"
-    """The lock says so (RLock)."""
+    """The lock names its owner (RLock)."""
     WITH = "with"
     """The thread is in a `with` block of this very lock, or runs the module whose import lock it is."""
     NONE = "none"
-    """It is not known."""
+    """The holder is not known."""
 
 
 class StateWord(Enum):
-    """What a thread that does not respond is, in one word. The first that holds counts."""
+    """The state of a thread that does not respond, in one word: the first one that is true of the thread."""
 
     STOPPED = "stopped"
     """A signal, a debugger or a frozen machine kept it from running."""
@@ -63,9 +63,9 @@ class StateWord(Enum):
     PEER_DEAD = "peer-dead"
     """It waits for a peer that does not answer."""
     HUNG = "hung"
-    """It is in one place, and does not get on."""
+    """It is in one place, and makes no progress."""
     SLOW = "slow"
-    """It gets on, and takes long."""
+    """It makes progress, and takes long."""
 
 
 THREAD_END = "thread"
@@ -95,12 +95,14 @@ class LockView:
     """Name of its type: `lock`, `RLock`, `multiprocessing.Lock`."""
     proof: LockProof
     taken_at: int | None = None
-    """The holder's frame that took it in a `with`: its number from the outermost, 1, on; None: not known."""
+    """The holder's frame that took the lock in a `with`, numbered from the outermost frame, 1; None: not
+    known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduler:
-    """A line that scheduled callbacks: the innermost one outside of asyncio; of a task, where it was made."""
+    """A line that scheduled callbacks: the innermost one outside of asyncio. For a task, the line that
+    created it."""
 
     file: str
     line: int
@@ -117,4 +119,4 @@ class Contributor:
     total_ns: int
     longest_ns: int
     scheduled: tuple[Scheduler, ...] = ()
-    """Lines that scheduled them, most callbacks first; empty: the loop did not note it."""
+    """Lines that scheduled these callbacks, most callbacks first; empty: the loop did not note the lines."""

@@ -1,4 +1,4 @@
-"""What the engine is wired with: what sees stalls, and what gets scopes."""
+"""Protocols between the engine and its parts: backends that see stalls, and listeners that get scopes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class Backend(Protocol):
-    """What sees stalls: the native engine or the portable one. All methods run under the GIL, on the
-    drain thread unless they say otherwise; none raises for anything that the watched program does."""
+    """The native or the portable engine, which sees stalls. All methods run under the GIL, on the drain
+    thread unless they say otherwise; none raises for anything that the watched program does."""
 
     name: str
 
@@ -22,8 +22,8 @@ class Backend(Protocol):
         """Begins to watch. Any thread."""
 
     def stop(self) -> None:
-        """Ends watching and its threads, and gives back everything it took. What does not end in time is left
-        alone. Any thread."""
+        """Stops watching, ends its threads and releases its resources. A thread that does not end in time is
+        left alone. Any thread."""
 
     def wait(self, timeout_s: float | None) -> bool:
         """Blocks without the GIL until there is news or the time is over; True if there is news."""
@@ -36,27 +36,27 @@ class Backend(Protocol):
         are over (same serial). The portable engine gives no hangs."""
 
     def release(self, evidence: StallEvidence) -> None:
-        """What `read` gave is stored, or not wanted: its place may be used again."""
+        """The caller has stored or dropped this evidence of `read`: its slot may be used again."""
 
     def stalls_ended(self) -> int:
-        """How many stalls have ended that are to be taken, or were. Some microseconds, where `totals` takes
-        milliseconds. One that is being recorded may count twice for a moment."""
+        """Number of stalls that have ended, read or not. It takes some microseconds, where `totals` takes
+        milliseconds. A stall that is being recorded may count twice for a moment."""
 
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread."""
 
     def statistics(self) -> dict[str, int]:
-        """Own counters: what was done, and what was dropped for which reason."""
+        """The backend's own counters: work done, and drops by reason."""
 
 
 class PartBoundary(Protocol):
-    """Stops, counts and says what a part of ours raises: engine.Boundary."""
+    """Catches, counts and logs what a part of loopcanary raises: engine.Boundary."""
 
     def __call__(self, part: str) -> AbstractContextManager[bool, bool]:
-        """A block for this part, which stays on when it fails; gives whether it is on."""
+        """A `with` block for this part, which stays on if it fails. The block gets whether the part is on."""
 
     def until_failure(self, part: str) -> AbstractContextManager[bool, bool]:
-        """A block for this part, which its first failure switches off."""
+        """A `with` block for this part, whose first failure switches the part off."""
 
     def reasons(self) -> dict[str, str]:
         """First failure of each part."""
@@ -73,7 +73,7 @@ class ScopeListener(Protocol):
         """The piece of work ends."""
 
     def set_scene(self, scene: str | None, /) -> None:
-        """Where this thread's work is from now on."""
+        """Sets the scene of this thread's work from now on; None: no scene."""
 
     def use_scenes(self, variable: ContextVar[Any], /) -> None:
         """Scenes are used in this process: this variable holds them."""
@@ -86,7 +86,7 @@ class Thread(Protocol):
     """A thread that runs one function."""
 
     def start(self) -> None:
-        """RuntimeError or OSError where the system gives none."""
+        """Starts the thread. Raises RuntimeError or OSError if the system has no thread to give."""
 
     def join(self, timeout_s: float) -> bool:
-        """Whether it has ended by then."""
+        """Waits for the thread to end, and returns whether it has ended in time."""

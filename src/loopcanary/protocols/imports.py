@@ -1,6 +1,7 @@
-"""What an importer of text gives: what was found in lines that other monitors wrote, before it is a stall.
+"""Findings of a text importer in the files of other monitors, before they become issues.
 
-Every value comes from a stranger's file. Who makes an issue of it (assembly.importing) bounds it.
+Every value comes from an untrusted file. assembly.importing, which makes issues of these findings, bounds the
+values.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Noted:
-    """What all have that other monitors noted."""
+    """Fields that all findings of other monitors have."""
 
     tool: str
     """Name of the tool that wrote it: `BlockCanary`."""
@@ -140,14 +141,14 @@ class SeenStart(_Noted):
 
     duration_ns: int
     is_warm: bool = False
-    """The process was there already."""
+    """The process existed before the start."""
     stages: tuple[tuple[str, int], ...] = ()
-    """One after the other: what it is called, and how long it took, in nanoseconds."""
+    """Stages one after the other: name, and duration in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenFinding(_Noted):
-    """What a monitor found wrong."""
+    """A defect that a monitor found."""
 
     rule: FindingRule
     at: FoundAt

@@ -47,13 +47,15 @@ class Kind(Generic[_I]):
     words: str
     """What people call one issue."""
     list_words: str = ""
-    """What they call many; empty: the same."""
+    """What people call several issues; empty: the same as `words`."""
     noun: str = "issue"
     """What issues of a bug are counted as."""
     is_found_early: bool = False
-    """Whether its issues are reported while they go on: their length is that until they were found."""
+    """Whether its issues are reported while they go on. Their duration is then the time until they were
+    found."""
     is_judged: bool = False
-    """Whether loopcanary judges its issues from the stalls in them; then no tracer may report one whole."""
+    """Whether loopcanary diagnoses its issues from the stalls in them. Tracers may then not report complete
+    issues."""
 
     # ---- words ----------------------------------------------------------------------------------
 
@@ -67,15 +69,15 @@ class Kind(Generic[_I]):
         return None
 
     def advice(self, issue: _I) -> str | None:  # noqa: ARG002
-        """What to do about an issue that has no advice of its own; None: nothing is known to help."""
+        """What to do about an issue that has no advice of its own; None: no advice is known."""
         return None
 
     def evidence(self, issue: _I) -> Iterable[str]:  # noqa: ARG002
-        """Sentences that hold the issue's figures against their limits."""
+        """Sentences that compare the issue's figures with their limits."""
         return ()
 
     def all_evidence(self, issue: _I) -> tuple[str, ...]:
-        """What the verdict rests on: `evidence`, and how many stalls there were on the issue's thread."""
+        """The sentences of `evidence`, and the number of stalls on the issue's thread."""
         own = tuple(self.evidence(issue))
         if not issue.stalls or self.is_judged:  # the evidence of a judged one has its stalls
             return own
@@ -94,13 +96,13 @@ class Kind(Generic[_I]):
         return issue.title if is_said else f"{self.words}: {issue.title}", printable(why, _NOTICE_MAX)
 
     def run(self, issue: _I) -> str:  # noqa: ARG002
-        """What a report says of the issue where it lists the runs; empty: nothing."""
+        """The text about the issue in a report's list of runs; empty: no text."""
         return ""
 
     # ---- the document ---------------------------------------------------------------------------
 
     def lead(self, issue: _I) -> Piece:
-        """The begin of the issue's headline."""
+        """The first part of the issue's headline."""
         found = ", found after" if self.is_found_early and issue.duration_ns else ""
         return number(f"{self.words}{found} {format_length(issue.duration_ns)}".rstrip())
 

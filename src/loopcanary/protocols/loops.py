@@ -1,4 +1,4 @@
-"""Probes, and what they are given: each reports to the engine what one kind of loop does."""
+"""Probes, which report to the engine what one kind of loop does, and the objects that probes get."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Probe(Protocol):
         program."""
 
     def uninstall(self) -> None:
-        """Takes back what is still ours, and leaves what another tool has put over it. Idempotent."""
+        """Removes the probe's patches, except those that another tool has patched over. Idempotent."""
 
 
 class LoopHooks(Protocol):
@@ -28,10 +28,11 @@ class LoopHooks(Protocol):
     (native/probes/hooks/loop_hooks.h). On the loop's thread; further arguments are ignored."""
 
     def run_begin(self, *ignored: object) -> bool:
-        """The loop begins to run on this thread: the first turn. True: in a turn of a loop around it."""
+        """The loop begins to run on this thread, with its first turn. True: it runs in a turn of another
+        loop."""
 
     def run_end(self, *ignored: object) -> None:
-        """The loop runs no more."""
+        """The loop has stopped."""
 
     def wait_begin(self, *ignored: object) -> None:
         """The loop is about to wait: the turn is over."""
@@ -49,11 +50,11 @@ class LoopHooks(Protocol):
         """All callbacks end that were begun in the innermost call of `around_works`."""
 
     def around_wait(self, function: Callable[..., Any], /) -> Callable[..., Any]:
-        """What takes the function's place: its call is the loop's wait. Binds as functions do, as the others
-        here."""
+        """Returns a replacement for the function. A call of it is the loop's wait. Like the other
+        replacements here, it binds as functions do."""
 
     def around_works(self, function: Callable[..., Any], /) -> Callable[..., Any]:
-        """Callbacks that were begun in the function's call end with it."""
+        """Returns a replacement for the function. Callbacks that begin in a call of it end with the call."""
 
     def around_work(
         self, function: Callable[..., Any], attribute: str, name_of: Callable[[type, type], str], /
@@ -72,7 +73,7 @@ class LoopHooks(Protocol):
 
 
 class PortableSide(Protocol):
-    """What probes of the portable engine are given where those of the native one get the extension."""
+    """The object that probes get from the portable engine, in place of the native engine's extension."""
 
     def LoopHooks(  # noqa: N802 - as the extension has it
         self, kind: str, loop_seen: Callable[[], object] | None = None, /
@@ -90,11 +91,11 @@ class PortableSide(Protocol):
         """
 
     def stopped(self, loop: Any) -> None:
-        """It runs no more. Its thread. Raises nothing."""
+        """The loop has stopped. Called on the loop's thread. Raises nothing."""
 
 
 class Windows(Protocol):
-    """What probes of toolkits with windows are to do. Any thread, under the GIL; nothing is raised."""
+    """Helps probes of toolkits that have windows. Any thread, under the GIL; nothing is raised."""
 
     def scene_of(self, title: str, otherwise: str) -> str:
         """Names a window as a scene.

@@ -1,4 +1,4 @@
-"""What third parties write: tracers, interceptors, reporters, importers."""
+"""Protocols that third parties implement: tracers, interceptors, reporters, importers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What the other end can show."""
+    """What the terminal, or the reader of the stream, can show."""
 
     colour: bool = False
     links: bool = False
@@ -34,15 +34,15 @@ class TextScreen(Protocol):
         """Shows the block; False if it was dropped."""
 
     def is_terminal(self) -> bool:
-        """Whether the other end is one; it need not have colours."""
+        """Whether the stream goes to a terminal, with or without colours."""
 
     def look(self) -> Look:
-        """What it can show."""
+        """What the terminal, or the reader of the stream, can show."""
 
 
 class TracerPort(Protocol):
-    """Where a third party's tracer reports what it found. Any thread, under the GIL; nothing is raised, and
-    nothing is waited for."""
+    """Takes the reports of a third party's tracer. Any thread, under the GIL. Its methods raise nothing and
+    do not wait."""
 
     def report(self, issue: LagIssue) -> bool:
         """Takes an issue for the drain thread, which checks it, cuts it to size and completes it.
@@ -64,11 +64,13 @@ class TracerPort(Protocol):
 
 @runtime_checkable
 class Tracer(Protocol):
-    """Records one kind of evidence by itself; one is made for each start of the engine. Its methods run on
-    a thread of their own, and are given up after two seconds; `init` and `start` of one that has
-    `on_program_thread = True` run on the thread that starts the engine. `destroy()`, where it has one, is
-    called when all that it reported has been taken; not in a forked child. One that also has
-    `counts() -> dict[str, int]` is asked by statistics(), on any thread."""
+    """Records one kind of evidence. Each start of the engine makes a new tracer.
+
+    Its methods run on a thread of their own, and have two seconds each. With `on_program_thread = True`,
+    `init` and `start` run on the thread that starts the engine. An optional `destroy()` is called when all
+    its reports have been taken, but not in a forked child. statistics() calls an optional `counts() ->
+    dict[str, int]`, on any thread.
+    """
 
     name: str
 
@@ -80,12 +82,13 @@ class Tracer(Protocol):
         """
 
     def start(self) -> None:
-        """The engine runs: begins to record. And again after a `stop`, where it is asked for."""
+        """Begins to record, as the engine runs now. Called again after a `stop` if the program starts the
+        tracer."""
 
     def stop(self) -> None:
-        """Takes back everything that it has put into the program. Called once for each `start`, whether
-        that went well or not; any thread. Called in a forked child, too, where the parent's threads are not
-        there: what waits for one, or for a lock, never ends."""
+        """Removes everything that it has put into the program. Called once for each `start`, also after one
+        that failed; any thread. Also called in a forked child, which does not have the parent's threads: a
+        wait for a thread or a lock would not end there."""
 
 
 class Interceptor(Protocol):
@@ -103,7 +106,7 @@ class Interceptor(Protocol):
 
 
 class WatchedRun(Protocol):
-    """What a reporter is made for: the run that begins."""
+    """The run that begins, as the maker of a reporter gets it."""
 
     @property
     def config(self) -> Config:
@@ -119,27 +122,28 @@ class WatchedRun(Protocol):
 
     @property
     def process(self) -> str:
-        """Who it is, where several share a stderr; else empty."""
+        """The process's name, if several processes share its stderr; else empty."""
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether it is the process that a person started with `loopcanary run`, and no child of it."""
+        """Whether a person started this process with `loopcanary run`. False for its children."""
 
     def screen(self) -> TextScreen | None:
-        """Its stderr. None: no person reads it, such as a child's that is a pipe into its parent."""
+        """The process's stderr. None: no person reads it, for example if it is a pipe from a child to its
+        parent."""
 
     def exit_changer(self) -> Callable[[int], object] | None:
-        """Sets the status of a program that would end with 0. None: not from this process. ImportError: the
-        extension is not there."""
+        """A function that sets the exit status of a program that would end with 0. None: this process cannot
+        set it. Raises ImportError if the extension is missing."""
 
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Shows people issues while the program runs. Called on the drain thread. Registered is what makes
-    it: called with the WatchedRun; None: this run wants none.
+    """Shows people issues while the program runs. Called on the drain thread. A plugin registers a function
+    that gets the WatchedRun and returns a reporter, or None if this run needs no reporter.
 
-    One that also has `counts() -> dict[str, int]` is asked by statistics(), on any thread. One that has
-    `recall(stall)` is given those that a keeper before this one has reported.
+    statistics() calls an optional `counts() -> dict[str, int]`, on any thread. An optional `recall(stall)`
+    gets the stalls that an earlier keeper has reported.
     """
 
     name: str
@@ -181,7 +185,8 @@ class Importer(Protocol):
 
 
 def counts_of(counts: Callable[[], object]) -> dict[str, int]:
-    """What a plugin has counted. Raises what it raises; TypeError: it gives something else."""
+    """The counters of a plugin. Raises the plugin's own exceptions, and TypeError if it returns anything but
+    counters."""
     found = counts()
     if not isinstance(found, dict) or not all(isinstance(count, int) for count in found.values()):
         raise TypeError("it gives no dict of whole numbers")

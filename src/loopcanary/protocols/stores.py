@@ -1,4 +1,4 @@
-"""Where issues and sessions are kept, and what is asked there."""
+"""Protocols of the store: writing issues and sessions, and queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from loopcanary.model.search import (
 
 
 class Sink(Protocol):
-    """Where issues and sessions are kept; the store implements it. Thread-safe."""
+    """Keeps issues and sessions; the store implements this protocol. Thread-safe."""
 
     def put_session(self, session: Session) -> None:
         """Adds the session, or replaces an earlier state."""
@@ -32,18 +32,19 @@ class Sink(Protocol):
         """A session's trace figures so far; they replace earlier ones."""
 
     def rest(self, patience_s: float) -> bool:
-        """Closes what is open and keeps every thread out until `go_on`: a fork is about to be. False, and
-        nothing is to be undone, where that takes longer. StoreError and the like where it fails."""
+        """Before a fork: closes all files, and keeps every thread out until `go_on`. Returns False if this
+        takes longer than `patience_s`; then no `go_on` is needed. Raises StoreError and the like if it
+        fails."""
 
     def go_on(self) -> None:
         """The fork is over, in the parent. Called after a `rest` that gave True."""
 
     def close(self) -> None:
-        """Lets go of files; a later put opens them again."""
+        """Closes files; a later put opens them again."""
 
 
 class IssueStore(Protocol):
-    """What a store answers to everyone who reads one; several together answer so, too.
+    """The queries of one store, or of several stores together.
 
     Thread-safe. Raises the store's own errors. A limit of 0: all.
     """
@@ -72,7 +73,7 @@ class IssueStore(Protocol):
         """The issue with this id."""
 
     def each(self, query: IssueQuery) -> Iterator[Issue]:
-        """Issues by session, in it by thread, in that oldest first. A few are in memory at a time."""
+        """Issues in order of session, then thread, then begin. Only a few are in memory at a time."""
 
     def like(
         self, column: Literal["id", "fingerprint"], prefix: str, query: IssueQuery, limit: int = 10
@@ -130,4 +131,4 @@ class IssueStore(Protocol):
         """All sessions that ran in the query's time, in short, newest first."""
 
     def remarks(self) -> dict[str, Remark]:
-        """What people said of bugs, by fingerprint."""
+        """People's notes on bugs, by fingerprint."""

@@ -1,4 +1,5 @@
-"""Traces of frames, input and idle work: their source, what takes them, what comes out."""
+"""Traces of frames, input and idle work: protocols of the probes that report them, of the tracers, and of the
+engine."""
 
 from __future__ import annotations
 
@@ -171,7 +172,7 @@ class ProbeTracer(Protocol):
 
 
 class TracerSteps(Protocol):
-    """One tracer, as it can be asked. Any thread; nothing is raised."""
+    """The steps and the state of one tracer. Any thread; nothing is raised."""
 
     @property
     def name(self) -> str:
@@ -194,14 +195,15 @@ class TracerSteps(Protocol):
         """How long its steps took."""
 
     def step(self, step: TracerStep, /) -> str | None:
-        """Makes it; or says why it is not made."""
+        """Makes the step. Returns None, or why the step was not made."""
 
     def is_forked(self) -> None:
-        """In a forked child."""
+        """Tells the tracer that it is in a forked child."""
 
 
 class Traces(Protocol):
-    """What became of all traces, for the engine. Drain thread, unless said otherwise; nothing is raised."""
+    """All traces of the process, for the engine. Drain thread, unless a method says otherwise; nothing is
+    raised."""
 
     def run(self, wake: Callable[[], None]) -> None:
         """The engine runs, and its drain takes the reports; `wake` makes it look. Any thread."""
@@ -210,7 +212,7 @@ class Traces(Protocol):
         """The engine runs, and a keeper reads the reports where they are noted. Any thread."""
 
     def begin(self, session: Session, clock: Clock) -> None:
-        """The drain is about to take. Idempotent."""
+        """The drain will call `take` from now on. Idempotent."""
 
     def end(self) -> None:
         """The engine runs no more; the last slices are over. Any thread."""
@@ -223,14 +225,14 @@ class Traces(Protocol):
         """All reports were taken; the last figures."""
 
     def forget(self) -> None:
-        """In a forked child: what was traced is the parent's."""
+        """In a forked child: forgets what was traced in the parent."""
 
     def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[LagIssue]:
         """Issues since the last call, of which the stalls they rest on can be known by now. `stalls`: what
         the engine has seen lately."""
 
     def patience_s(self, now_ns: int) -> float | None:
-        """When `take` will have something; None: not before `wake` is called."""
+        """Seconds until `take` will have an issue; None: not before `wake` is called."""
 
     def news(self) -> TraceFigures | None:
         """The figures, where there are new ones that are worth storing."""
