@@ -19,7 +19,7 @@ from loopcanary.kinds.places import entered_at
 from loopcanary.model import StackFrame
 from loopcanary.tracers.locks.hooks import LockHooks, made
 from loopcanary.tracers.locks.tasks import TaskView
-from loopcanary.tracers.locks.tracer import lock_names
+from loopcanary.tracers.locks.tracer import lock_names, task_name
 
 GLOBAL = asyncio.Lock()
 
@@ -49,6 +49,28 @@ def names(*tasks: tuple[Any, Any], locks: list[asyncio.Lock]) -> list[str]:
         for one in coroutines:
             one.close()
     return [found[id(lock)] for lock in locks]
+
+
+_PACKAGE: dict[str, Any] = {}
+exec(compile("async def carries(work):\n    await work", "/site/package.py", "exec"), _PACKAGE)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_carried", "told"),
+    [
+        ("starlette.Base.__call__.<locals>.coro", True, "transfer"),
+        ("main.<locals>.load", False, "main.<locals>.load"),
+        ("Task-3", True, "Task-3"),
+    ],
+)
+def test_a_closure_of_a_packages_names_no_task(name: str, is_carried: bool, told: str) -> None:
+    coroutine = _PACKAGE["carries"](transfer(1, 2)) if is_carried else transfer(1, 2)
+    coroutine.send(None)
+    view = TaskView(None, name, coroutine, mark=None, lock=None, tasks=(), keys=(), holds=())
+    try:
+        assert task_name(view, lambda file: file == __file__) == told
+    finally:
+        coroutine.close()
 
 
 def test_a_name_that_lasts_goes_before_a_parameters() -> None:

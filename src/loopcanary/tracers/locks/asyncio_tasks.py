@@ -6,6 +6,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextvars import Context
 from types import GeneratorType
 from typing import Any, TypeAlias
 
@@ -42,10 +43,11 @@ class AsyncioTasks:
         """It keeps what looks at it alive, and not the other way round."""
 
     def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        context = Context()  # the task that happens to ask first has its request's scene
         if seconds:
-            self._loop().call_later(seconds, call)
+            self._loop().call_later(seconds, call, context=context)
         else:
-            self._loop().call_soon(call)
+            self._loop().call_soon(call, context=context)
 
     def all(self) -> Iterable[Any]:
         return asyncio.all_tasks(self._loop())

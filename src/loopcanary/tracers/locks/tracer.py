@@ -153,8 +153,8 @@ def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns, notes: Not
         taken = [] if lock is None else [note for note in notes(lock) if note.task() is view.task]
         waits.append(
             TaskWait(
-                task=view.name,
-                waits_for=_waited(view, after, names),
+                task=task_name(view, owns),
+                waits_for=_waited(view, after, names, owns),
                 holds=None if lock is None else names[id(lock)],
                 made=() if lock is None else tuple(_stack(made(lock), owns)),
                 taken=_innermost(taken[-1].frames, owns) if taken else None,
@@ -189,7 +189,7 @@ def lost_waits(lost: Lost, waited_ns: int, began_wall_ns: int, loop: str, owns: 
         view = view_of(one.task)
         waits.append(
             TaskWait(
-                task=view.name,
+                task=task_name(view, owns),
                 waits_for=f"{one.words} {lock_words(one.thing, [view])}",
                 frames=stack(view, owns),
             )
@@ -219,7 +219,7 @@ def lock_leak(leak: Leak, began_wall_ns: int, loop: str, owns: Owns) -> LockLeak
         acquired=tuple(_stack(leak.note.frames, owns)),
         waiters=tuple(
             TaskWait(
-                task=view.name,
+                task=task_name(view, owns),
                 waits_for=lock_words(leak.lock, [view]),
                 frames=stack(view, owns),
             )
@@ -230,11 +230,11 @@ def lock_leak(leak: Leak, began_wall_ns: int, loop: str, owns: Owns) -> LockLeak
     )
 
 
-def _waited(view: TaskView, after: TaskView, names: Mapping[int, str]) -> str:
+def _waited(view: TaskView, after: TaskView, names: Mapping[int, str], owns: Owns) -> str:
     if view.lock is not None:
         return names[id(view.lock)]
     what = "thread" if isinstance(after.task, WaitingThread) else "task"
-    return "itself" if after is view else f"the {what} {after.name}"
+    return "itself" if after is view else f"the {what} {task_name(after, owns)}"
 
 
 def lock_words(lock: Primitive, views: Iterable[TaskView]) -> str:
@@ -283,6 +283,14 @@ def _attributes(value: Any) -> Any:
     own, as proxies do."""
     kept = next((vars(kind)["__dict__"] for kind in type(value).__mro__ if "__dict__" in vars(kind)), None)
     return kept.__get__(value) if type(kept) is GetSetDescriptorType else None
+
+
+def task_name(view: TaskView, owns: Owns) -> str:
+    """Its name; where a package named it after a function inside of one of its own, as Starlette does below a
+    middleware, the outermost function of the program that runs in it: the endpoint."""
+    if ".<locals>." not in view.name or ((found := stack(view, owns)) and found[-1].in_app):
+        return view.name
+    return next((frame.qualname for frame in reversed(found) if frame.in_app), view.name)
 
 
 def stack(view: TaskView, owns: Owns) -> tuple[StackFrame, ...]:
