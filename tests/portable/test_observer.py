@@ -5,6 +5,7 @@ import gc
 import sys
 import threading
 import weakref
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -41,7 +42,7 @@ class Machine:
 class Story:
     """One lane under an observer; frames and clocks are scripted."""
 
-    def __init__(self, clock, lane):
+    def __init__(self, clock, lane, hangs=None):
         self.clock, self.lane = clock, lane
         self.machine = Machine()
         self.published = []
@@ -54,6 +55,7 @@ class Story:
             collections=CollectionLog(clock),
             publish=self.published.append,
             frames=self.read_frames,
+            hangs=hangs,
         )
 
     def read_frames(self):
@@ -398,3 +400,72 @@ def test_nothing_of_the_program_is_kept_alive(story, clock):
     del handle
     gc.collect()
     assert gone() is None
+
+
+class Left:
+    """What a HangFile is told."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, evidence):
+        self.notes.append(evidence)
+
+
+@pytest.fixture
+def left():
+    return Left()
+
+
+@pytest.fixture
+def hanging(clock, lane, left):
+    """In work that began just now, beside another thread; hangs are left behind."""
+    story = Story(clock, lane, left)
+    story.frames[-1] = sys._getframe()
+    lane.begin(clock())
+    return story
+
+
+def lengths_ms(notes):
+    return [(one.last_look_ns - one.begin_ns) // MS for one in notes]
+
+
+def test_a_hang_is_left_behind_from_a_second_on_with_all_threads(hanging, left):
+    hanging.busy(990)
+    assert left.notes == []
+    hanging.busy(20)
+    (note,) = left.notes
+    assert (lengths_ms([note]), note.end_ns) == ([1_000], None)
+    assert len(note.threads) == 1
+    assert note.samples[-1].at_ns == note.last_look_ns
+
+
+def test_it_is_left_anew_as_it_grows_by_a_tenth_or_a_quarter_of_a_second(hanging, left):
+    hanging.busy(20_000)
+    lengths = lengths_ms(left.notes)
+    assert lengths[:3] == pytest.approx([1_000, 1_250, 1_500], abs=50)
+    assert all(b - a >= 250 and (b - a) >= b // 10 for a, b in pairwise(lengths))
+    assert 20_000 - lengths[-1] <= 20_000 // 10 + 200
+    assert len(lengths) < 30
+
+
+def test_what_was_granted_is_no_hang(hanging, left):
+    hanging.lane.allow(3_000 * MS)
+    hanging.busy(2_900)
+    assert left.notes == []
+    hanging.busy(200)
+    assert len(left.notes) == 1
+
+
+def test_its_end_and_its_anr_have_the_serial_that_was_left(hanging, left):
+    hanging.busy(5_100)
+    ended = hanging.end()
+    assert [one.serial for one in left.notes] == [ended.serial] * len(left.notes)
+    assert [one.serial for one in hanging.published] == [ended.serial] * 2
+    assert left.notes[-1] is ended
+
+
+def test_without_a_sample_a_hang_is_left_with_its_length(hanging, left):
+    hanging.frames.clear()
+    hanging.busy(1_010)
+    assert (lengths_ms(left.notes), left.notes[0].samples) == ([1_000], ())

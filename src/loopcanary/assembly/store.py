@@ -29,6 +29,7 @@ from loopcanary.model import (
     Startup,
     TraceFigures,
 )
+from loopcanary.model.hang_halves import HANG
 from loopcanary.model.method_map import METHODS, START, remove_beside
 from loopcanary.model.trace_cells import TRACES
 from loopcanary.source_text import FileSources, SourceReader
@@ -170,7 +171,8 @@ class Autopsy:
         return made
 
     def open(self, path: Path) -> flight.FlightFile:
-        self._opened = flight.FlightFile.open(path)
+        is_hang = path.name.removesuffix(flight_folder.CLAIMED).endswith(HANG)
+        self._opened = (flight.HangFile if is_hang else flight.FlightFile).open(path)
         return self._opened
 
     def is_dead(self, remains: flight.FlightFile) -> bool:
@@ -184,7 +186,7 @@ class Autopsy:
             return flight.holds_lock(Path(remains.name)) is False
         if alive is flight.Liveness.RUNNING and flight.holds_lock(Path(remains.name)) is False:
             # It gave up the lock (a daemon closes all descriptors), or became another program (exec).
-            return flight.maps(remains.header.pid, remains.name) is False
+            return remains.is_mapped and flight.maps(remains.header.pid, remains.name) is False
         return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:

@@ -27,6 +27,7 @@ from loopcanary.portable.lane import THREAD, Ended, Lane, Ongoing
 from loopcanary.portable.names import Mark, names_of_work
 
 SAMPLES_MAX = 128
+_NOTE_LEAST_NS = 250_000_000
 LATE_NS = 25_000_000
 """Five switch intervals of the GIL: so late, the watchdog was not kept waiting by Python code alone."""
 
@@ -64,6 +65,11 @@ class WatchCase:
     dropped: Counter[str] = field(default_factory=Counter)
     threads: tuple[ThreadStack, ...] = ()
     serial: int | None = None
+    """None: neither reported nor left behind yet."""
+    is_told: bool = False
+    """As an ANR."""
+    noted_ns: int = 0
+    """The last look that was left behind; 0: none was."""
     last_look_ns: int = 0
     before: ThreadReading | None = None
     ready: int = 0
@@ -141,7 +147,19 @@ class StallWatch:
             return None
         case = self._at(look)
         case.last_look_ns = now_ns
-        return case if case.serial is None else None
+        was_told, case.is_told = case.is_told, True
+        return None if was_told else case
+
+    def hanging(self, look: Ongoing, allowance_ns: int) -> WatchCase | None:
+        """The case, where it is a hang that is to be left behind now, or anew: as all threads are read, and
+        then whenever a tenth of its length has come to it, at least a quarter of a second."""
+        case = self._case
+        if case is None or case.epoch != look.epoch:
+            return None
+        length_ns = case.last_look_ns - case.begin_ns
+        if length_ns < max(HANG_NS, self._limits.threshold_ns, allowance_ns):
+            return None
+        return case if case.last_look_ns - case.noted_ns >= max(_NOTE_LEAST_NS, length_ns // 10) else None
 
     def close(self, epoch: int) -> WatchCase | None:
         """The case of work that has ended, None where it was never looked at."""

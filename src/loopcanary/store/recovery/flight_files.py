@@ -103,7 +103,7 @@ def settle(
     store: Store, recovery: Recovery, *, host: str, is_gone: Callable[[Session], bool]
 ) -> list[Session]:
     """Ends the stored sessions of this host that run no more and left no flight file: a reboot loses files in
-    memory, the portable engine writes none.
+    memory, the portable engine leaves hangs only.
 
     Args:
         store: Which has them.
