@@ -116,7 +116,7 @@ def test_where_nothing_can_be_written_it_is_counted_and_no_more(tmp_path):
     (tmp_path / "file").touch()
     file = HangFile(str(tmp_path / "file" / "flight" / "a.hang"), clock)
     file.note(HANG)
-    file.discard()
+    file.forget()
     assert file.counts() == {"hang_notes": 0, "hang_note_faults": 1}
 
 
@@ -142,7 +142,7 @@ def test_the_program_may_close_every_descriptor(file, path):
     theirs = os.open(os.devnull, os.O_RDONLY)
     os.dup2(theirs, number)
     file.note(HANG)
-    file.discard()
+    file.forget()
     assert not path.exists()
     os.fstat(number)  # theirs is open still
     os.close(number)

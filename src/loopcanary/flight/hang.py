@@ -8,13 +8,14 @@ import zlib
 from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
-from loopcanary.flight.format import ClockKind, ProcessState, TakenBy
 from loopcanary.flight.header import FlightHeader, bounded
 from loopcanary.flight.reader import FlightFile
 from loopcanary.flight.source import FlightError, open_source
 from loopcanary.model import Clock, LaneTotals, StallEvidence
-from loopcanary.model.hang_halves import HALF_BYTES, HangWriter, newest, unpacked
-from loopcanary.wire import WireError, from_wire
+from loopcanary.model.hang_halves import HALF_BYTES, TEXT_BYTES, newest
+from loopcanary.wire import from_wire
+
+_NUMBERS = ("pid", "parent_pid", "process_start", "pid_namespace", "started_ns")
 
 
 class HangFile(FlightFile):
@@ -41,38 +42,18 @@ class HangFile(FlightFile):
                 self.name, "holds no whole record; its process was killed as it wrote it, or it is damaged"
             )
         try:
-            told = json.loads(unpacked(payload))
-            self._writer = from_wire(HangWriter, told["writer"])
+            told = json.loads(zlib.decompressobj().decompress(payload, TEXT_BYTES))
+            self._writer = _fields(told["writer"])
             self._hangs = [from_wire(StallEvidence, one) for one in told["hangs"]]
             self._facts = dict(told["facts"])
-        except (zlib.error, WireError, ValueError, LookupError, TypeError, RecursionError) as error:
+        except (zlib.error, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise FlightError(self.name, f"is damaged, or of another loopcanary: {error}") from error
 
     @property
     def header(self) -> FlightHeader:
         """What is known of its process."""
-        writer = self._writer
-        return FlightHeader(
-            version=0,
-            file_bytes=self._source.size,
-            pid=bounded(writer.pid),
-            parent_pid=bounded(writer.parent_pid),
-            process_start=bounded(writer.process_start),
-            pid_namespace=bounded(writer.pid_namespace),
-            boot_id=writer.boot_id,
-            state=ProcessState.RUNNING,
-            started_ns=bounded(writer.started_ns),
-            ended_ns=None,
-            clock=Clock(monotonic_ns=bounded(writer.paired_ns), wall_ns=bounded(writer.paired_wall_ns)),
-            clock_kind=ClockKind.MONOTONIC,
-            heartbeat_ns=bounded(max((one.last_look_ns for one in self._hangs), default=0)),
-            parked=False,
-            gc_total_ns=0,
-            gc_running_since_ns=None,
-            gc_running_tid=0,
-            gc_running_generation=0,
-            taken_by=TakenBy.DRAIN,
-        )
+        last_ns = max((one.last_look_ns for one in self._hangs), default=0)
+        return FlightHeader(**self._writer, file_bytes=self._source.size, heartbeat_ns=bounded(last_ns))
 
     def facts(self) -> dict[str, Any]:
         """The session, as its process described it."""
@@ -93,3 +74,10 @@ class HangFile(FlightFile):
     def unslotted_stalls(self) -> list[StallEvidence]:
         """Every hang has its samples."""
         return []
+
+
+def _fields(writer: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the header that the process has written."""
+    numbers = {name: bounded(int(writer[name])) for name in _NUMBERS}
+    clock = Clock(monotonic_ns=bounded(int(writer["paired_ns"])), wall_ns=bounded(int(writer["wall_ns"])))
+    return {**numbers, "boot_id": str(writer["boot_id"]), "clock": clock}

@@ -55,7 +55,7 @@ class PortableBackend:
         """`feeder`: makes what is to run with it and asks for the longest turn: its thread, kind and ns.
         `file`: the path at which hangs are left for who comes after a kill; None: they are not."""
         self.file = file
-        self._hangs = None if file is None else HangFile(file, clock)
+        self._hangs = HangFile(file, clock)
         self._clock = clock
         self._pid = os.getpid()
         self._running = False
@@ -148,7 +148,7 @@ class PortableBackend:
 
     def release(self, evidence: StallEvidence) -> None:
         """It is stored: a hang that is over need not be left behind any more."""
-        if self._hangs is not None and evidence.end_ns is not None:
+        if evidence.end_ns is not None:
             self._hangs.forget(evidence.serial)
 
     def stalls_ended(self) -> int:
@@ -173,27 +173,24 @@ class PortableBackend:
             "lanes_opened": self._lanes.opened,
             "lanes_refused": self._lanes.refused,
             "stalls_dropped_full": self._news_dropped,
-            **({} if self._hangs is None else self._hangs.counts()),
+            **self._hangs.counts(),
         }
 
     def set_facts(self, facts: dict[str, Any]) -> bool:
         """These go beside the hangs that are left from now on; False where none are."""
-        if self._hangs is not None:
-            self._hangs.facts = facts
-        return self._hangs is not None
+        self._hangs.facts = facts
+        return self.file is not None
 
     def discard(self) -> None:
         """Removes what is left of hangs: it is stored."""
-        if self._hangs is not None:
-            self._hangs.discard()
+        self._hangs.forget()
 
     def let_go(self) -> None:
         """In a forked child: takes the brackets off the parent's loops, without its thread and locks."""
         if os.getpid() == self._pid:
             return
         self._running = self.loops.are_watched = False
-        if self._hangs is not None:
-            self._hangs.let_go()
+        self._hangs.let_go()
         self.loops.let_go()
         self._collections.stop()
 

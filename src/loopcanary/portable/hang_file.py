@@ -21,13 +21,8 @@ from typing import Any
 
 from loopcanary.facts import pid_namespace
 from loopcanary.model.evidence import StallEvidence
-from loopcanary.model.hang_halves import HALF_BYTES, PAYLOAD_BYTES, TEXT_BYTES, HangWriter, half
+from loopcanary.model.hang_halves import HALF_BYTES, PAYLOAD_BYTES, TEXT_BYTES, half
 from loopcanary.wire import to_wire
-
-try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:  # Windows, where no other process asks for the lock either
-    flock = None  # type: ignore[assignment]
 
 _FLAGS = os.O_RDWR | os.O_CREAT
 for _name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY", "O_NOINHERIT"):
@@ -40,15 +35,15 @@ class HangFile:
     """The file is there while there is something in it. Raises nothing; any thread may be held up by the
     disk, and none holds the GIL meanwhile."""
 
-    def __init__(self, path: str, clock: Callable[[], int]) -> None:
-        """Makes nothing yet."""
+    def __init__(self, path: str | None, clock: Callable[[], int]) -> None:
+        """Makes nothing yet. `path`: None: nothing is left."""
         self.facts: dict[str, Any] = {}
         """Of the session, on the wire."""
-        self._path = Path(path)
+        self._path = None if path is None else Path(path)
         self._writes = self._failures = 0
         self._clock = clock
         self._started_ns = clock()
-        self._writer: HangWriter | None = None
+        self._writer: dict[str, Any] = {}
         self._hangs: dict[int, StallEvidence] = {}
         self._lock = threading.Lock()
         self._held: tuple[int, os.stat_result] | None = None
@@ -56,23 +51,17 @@ class HangFile:
 
     def note(self, evidence: StallEvidence) -> None:
         """A hang goes on, or one that was noted has ended. Watchdog thread."""
-        if evidence.end_ns is None or evidence.serial in self._hangs:
+        if self._path is not None and (evidence.end_ns is None or evidence.serial in self._hangs):
             with self._lock:
                 self._hangs[evidence.serial] = evidence
-                self._renew()
+                self._renew(self._path)
 
-    def forget(self, serial: int) -> None:
-        """It has ended, and is stored. The drain."""
-        if serial in self._hangs:
+    def forget(self, *serials: int) -> None:
+        """These have ended and are stored; none: all that shall be is stored. The drain."""
+        if self._path is not None and (not serials or self._hangs.keys() & serials):
             with self._lock:
-                del self._hangs[serial]
-                self._renew()
-
-    def discard(self) -> None:
-        """All is stored that shall be: removes the file."""
-        with self._lock:
-            self._hangs.clear()
-            self._renew()
+                self._hangs = {one: self._hangs[one] for one in self._hangs if serials and one not in serials}
+                self._renew(self._path)
 
     def counts(self) -> dict[str, int]:
         """How often it was written, and how often that failed."""
@@ -83,22 +72,26 @@ class HangFile:
         self._hangs = {}
         self._unlock()
 
-    def _renew(self) -> None:
+    def _renew(self, path: Path) -> None:
         try:
             if self._hangs:
-                self._write()
+                self._write(path)
             elif self._held is not None:
                 # Before the lock is free: who finds the file unlocked takes it for a dead process's.
-                self._path.unlink()
+                path.unlink()
                 self._unlock()
         except Exception:  # noqa: BLE001 - the boundary: a hang that is not left behind harms nobody
             self._failures += 1
 
-    def _write(self) -> None:
+    def _write(self, path: Path) -> None:
         data = half(self._writes, self._payload())
-        descriptor = self._opened()
+        for folder in (path.parent.parent, path.parent):  # the mode is for the last folder only
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, _FLAGS, 0o600)
         try:
-            self._keep_locked(descriptor)
+            if self._held is None:
+                self._held = descriptor, os.fstat(descriptor)
+                _lock(descriptor)
             os.lseek(descriptor, self._writes % 2 * HALF_BYTES, os.SEEK_SET)
             if os.write(descriptor, data) != len(data):
                 raise OSError("the disk is full")
@@ -107,50 +100,33 @@ class HangFile:
             if self._held is None or self._held[0] != descriptor:
                 os.close(descriptor)
 
-    def _opened(self) -> int:
-        try:
-            return os.open(self._path, _FLAGS, 0o600)
-        except FileNotFoundError:
-            folder = self._path.parent
-            for one in (folder.parent, folder):  # the mode is for the last folder only
-                one.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return os.open(self._path, _FLAGS, 0o600)
-
     def _payload(self) -> bytes:
-        if self._writer is None:
+        if not self._writer:
             self._writer = _this_process(self._started_ns, self._clock())
         for most in _SAMPLES:
             hangs = [to_wire(_with_at_most(most, one)) for one in self._hangs.values()]
-            told = {"writer": to_wire(self._writer), "facts": self.facts, "hangs": hangs}
+            told = {"writer": self._writer, "facts": self.facts, "hangs": hangs}
             text = json.dumps(told).encode()
             payload = zlib.compress(text, 1)
             if len(payload) <= PAYLOAD_BYTES and len(text) <= TEXT_BYTES:
                 return payload
         raise ValueError("one sample has no room")
 
-    def _keep_locked(self, descriptor: int) -> None:
-        """Keeps this descriptor to lock the file by, unless the file is locked already."""
-        if self._held is not None and _is_of(self._held[0], os.fstat(descriptor)):
-            return
-        self._unlock()
-        self._held = descriptor, os.fstat(descriptor)
-        if flock is not None:
-            with suppress(OSError):  # no such locks on this filesystem
-                flock(descriptor, LOCK_EX | LOCK_NB)
-
     def _unlock(self) -> None:
         if self._held is not None:
-            held, self._held = self._held, None
-            if _is_of(*held):
-                os.close(held[0])
+            (descriptor, file), self._held = self._held, None
+            # Not what the program has opened since, where it closed this one.
+            with suppress(OSError):
+                if os.path.samestat(os.fstat(descriptor), file):
+                    os.close(descriptor)
 
 
-def _is_of(descriptor: int, file: os.stat_result) -> bool:
-    """False: the program has closed the descriptor, and may have opened another file that got its number."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), file)
-    except OSError:
-        return False
+def _lock(descriptor: int) -> None:
+    """By which a reader without /proc, or in another PID namespace, knows that the process lives."""
+    with suppress(ImportError, OSError):  # Windows; a filesystem without such locks
+        from fcntl import LOCK_EX, LOCK_NB, flock
+
+        flock(descriptor, LOCK_EX | LOCK_NB)
 
 
 def _with_at_most(most: int, evidence: StallEvidence) -> StallEvidence:
@@ -164,24 +140,23 @@ def _with_at_most(most: int, evidence: StallEvidence) -> StallEvidence:
     )
 
 
-def _this_process(started_ns: int, now_ns: int) -> HangWriter:
+def _this_process(started_ns: int, now_ns: int) -> dict[str, Any]:
     stat = _read("/proc/self/stat").rpartition(")")[2].split()
-    return HangWriter(
-        pid=os.getpid(),
-        parent_pid=os.getppid(),
-        process_start=int(stat[19]) if len(stat) > 19 else 0,
-        pid_namespace=pid_namespace(),
-        boot_id=_read("/proc/sys/kernel/random/boot_id").strip(),
-        started_ns=started_ns,
-        paired_ns=now_ns,
-        paired_wall_ns=time.time_ns(),
-    )
+    return {
+        "pid": os.getpid(),
+        "parent_pid": os.getppid(),
+        "process_start": int(stat[19]) if stat else 0,
+        "pid_namespace": pid_namespace(),
+        "boot_id": _read("/proc/sys/kernel/random/boot_id").strip(),
+        "started_ns": started_ns,
+        "paired_ns": now_ns,
+        "wall_ns": time.time_ns(),
+    }
 
 
 def _read(path: str) -> str:
     """Empty where there is no such file."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib may not be loaded
-            return file.read()
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

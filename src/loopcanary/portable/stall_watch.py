@@ -27,7 +27,7 @@ from loopcanary.portable.lane import THREAD, Ended, Lane, Ongoing
 from loopcanary.portable.names import Mark, names_of_work
 
 SAMPLES_MAX = 128
-_NOTE_LEAST_NS = 250_000_000
+_NOTE_LEAST_NS = 500_000_000
 LATE_NS = 25_000_000
 """Five switch intervals of the GIL: so late, the watchdog was not kept waiting by Python code alone."""
 
@@ -152,7 +152,7 @@ class StallWatch:
 
     def hanging(self, look: Ongoing, allowance_ns: int) -> WatchCase | None:
         """The case, where it is a hang that is to be left behind now, or anew: as all threads are read, and
-        then whenever a tenth of its length has come to it, at least a quarter of a second."""
+        then whenever a tenth of its length has come to it, at least half a second."""
         case = self._case
         if case is None or case.epoch != look.epoch:
             return None

@@ -133,8 +133,8 @@ class Observer:
         clocks: ThreadClocks,
         collections: CollectionLog,
         publish: Callable[[StallEvidence], None],
+        hangs: HangFile,
         frames: Callable[[], dict[int, FrameType]] = thread_frames,
-        hangs: HangFile | None = None,
     ) -> None:
         """`hangs`: where those are left that the process may not survive."""
         self._clock = clock
@@ -269,8 +269,7 @@ class Observer:
                 collections=self._collections.between(ended.begin_ns, ended.end_ns),
                 earlier_collections=self._collections.over_at(ended.begin_ns),
             )
-            if self._hangs is not None:
-                self._hangs.note(evidence)
+            self._hangs.note(evidence)
             self._publish(evidence)
 
     def _publish_anr(self, one: WatchedLane, look: Ongoing | None, now_ns: int) -> None:
@@ -283,7 +282,7 @@ class Observer:
         self._publish(self._so_far(one.lane, case))
 
     def _leave_hang(self, one: WatchedLane, look: Ongoing | None) -> None:
-        if self._hangs is None or look is None or one.lane.epoch != look.epoch:
+        if look is None or one.lane.epoch != look.epoch:
             return
         case = one.watch.hanging(look, one.lane.allowance(look.epoch))
         if case is not None:
