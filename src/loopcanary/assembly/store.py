@@ -32,6 +32,7 @@ from loopcanary.model import (
 from loopcanary.model.hang_halves import HANG
 from loopcanary.model.method_map import METHODS, START, remove_beside
 from loopcanary.model.trace_cells import TRACES
+from loopcanary.pipeline.pipeline import ignores_kind
 from loopcanary.source_text import FileSources, SourceReader
 
 # Now: the drain, which recovers, shall import nothing.
@@ -206,10 +207,14 @@ class Autopsy:
 
         return start_in(remains, session, config_of(remains.facts()), last_ns=last_ns)
 
-    def is_wanted(self, stall: Stall) -> bool:
+    def is_wanted(self, issue: Issue) -> bool:
         """As a keeper decides; the settings of a process with a drain of its own are not all known here."""
-        paths, config = self._facts_of(stall.session)
-        return not config.delete_ignored or diagnosis.drop_reason(stall, config, paths) is None
+        paths, config = self._facts_of(issue.session)
+        if not config.delete_ignored:
+            return True
+        if isinstance(issue, Stall):
+            return diagnosis.drop_reason(issue, config, paths) is None
+        return not ignores_kind(config, issue)
 
     def noted(
         self,
