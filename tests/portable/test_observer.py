@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import gc
 import sys
@@ -469,3 +470,38 @@ def test_without_a_sample_a_hang_is_left_with_its_length(hanging, left):
     hanging.frames.clear()
     hanging.busy(1_010)
     assert (lengths_ms(left.notes), left.notes[0].samples) == ([1_000], ())
+
+
+def test_the_first_of_the_other_tasks_are_left_by_name(clock, lane):
+    """All that are not done, by the length of their names first; they are asked for once."""
+    loop, found = asyncio.new_event_loop(), Left()
+
+    async def wait():
+        await asyncio.sleep(0)
+
+    async def hang():
+        others = [asyncio.ensure_future(wait()) for _ in range(20)]
+        for number, task in enumerate(others):
+            task.set_name(f"wait-{number}")
+        lane.begin(clock())
+        threading.Thread(target=look).start()
+        done.wait()
+        for task in others:
+            await task
+
+    def look():
+        story = Story(clock, lane, found)
+        story.watched.follow(loop)
+        story.busy(1_500)
+        done.set()
+
+    done = threading.Event()
+    loop.run_until_complete(hang())
+    loop.close()
+    assert found.notes[-1].tasks == tuple(f"wait-{number}" for number in range(16))
+    assert found.notes[-1].task_count == 20
+
+
+def test_a_loop_that_has_no_tasks_has_no_names(hanging, left):
+    hanging.busy(1_010)
+    assert (left.notes[0].tasks, left.notes[0].task_count) == ((), 0)

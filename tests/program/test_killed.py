@@ -250,6 +250,9 @@ def test_the_portable_engine_leaves_it_from_a_second_on(hanging, story):
     assert stall["duration_ms"] >= 1_000
     functions = {frame["function"] for thread in stall["threads"] for frame in thread["frames"]}
     assert "die_by_a_wild_pointer" in functions
+    assert any(
+        "1 other task of the loop could not run meanwhile: Task-1." in one for one in stall["evidence"]
+    )
     (session,) = report["sessions"]
     assert (session["pid"], session["end"]) == (program.pid, "killed")
     assert list((under.store / "flight").iterdir()) == []

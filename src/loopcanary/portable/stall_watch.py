@@ -8,7 +8,7 @@ buffer is full.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from loopcanary.portable.lane import THREAD, Ended, Lane, Ongoing
 from loopcanary.portable.names import Mark, names_of_work
 
 SAMPLES_MAX = 128
+_TASKS_MAX = 16
 _NOTE_LEAST_NS = 500_000_000
 LATE_NS = 25_000_000
 """Five switch intervals of the GIL: so late, the watchdog was not kept waiting by Python code alone."""
@@ -72,6 +73,8 @@ class WatchCase:
     """The last look that was left behind; 0: none was."""
     last_look_ns: int = 0
     before: ThreadReading | None = None
+    tasks: tuple[str, ...] | None = None
+    """The loop's other tasks when it became a hang; None: nobody has looked."""
     ready: int = 0
     """Callbacks of the turn that were not done when it was first sampled; 0 unknown."""
 
@@ -133,6 +136,12 @@ class StallWatch:
         case = self._case
         if case is not None and case.epoch == wish.epoch and case.ready == 0 and ready:
             case.ready = 1 + ready
+
+    def note_tasks(self, wish: Wish, ask: Callable[[], tuple[str, ...]]) -> None:
+        """Asks for the loop's other tasks, once."""
+        case = self._case
+        if wish.all_threads and case is not None and case.epoch == wish.epoch and case.tasks is None:
+            case.tasks = ask()
 
     def drop(self, wish: Wish, reason: str, now_ns: int) -> None:
         """Nothing could be seen upon the wish."""
@@ -298,6 +307,8 @@ def _sampled(case: WatchCase | None) -> dict[str, Any]:
         "sample_interval_ns": case.interval_ns,
         "samples_dropped": tuple(sorted(case.dropped.items())),
         "threads": case.threads,
+        "tasks": (case.tasks or ())[:_TASKS_MAX],
+        "task_count": len(case.tasks or ()),
         "before": case.before,
     }
 

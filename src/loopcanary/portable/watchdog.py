@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import Context, ContextVar
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from types import FrameType
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from loopcanary.portable.names import (
     handle_run_code,
     mark_of,
     mark_of_called,
+    other_tasks,
     ready_callbacks,
     runners_of,
 )
@@ -231,6 +233,7 @@ class Observer:
         one.watch.add(wish, samples, mark, taken.scene, self._threads(taken))
         one.watch.note_before(wish, earlier)
         one.watch.note_ready(wish, ready_callbacks(one.loop))
+        one.watch.note_tasks(wish, partial(other_tasks, one.loop))
         self.counters["samples"] += 1
 
     def _scene(self, lane: Lane, wish: Wish, reading: Reading) -> str | None:
