@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -180,6 +182,29 @@ def test_where_the_system_has_no_proc_the_lock_says_it(file, path, is_locked, mo
     if not is_locked:
         file.let_go()
     assert is_dead(path) is not is_locked
+
+
+FORKS = """
+import os, sys, time
+from loopcanary.flight import holds_lock
+from loopcanary.model import StallEvidence, StallScope
+from loopcanary.portable.hang_file import HangFile
+
+file = HangFile(sys.argv[1], time.monotonic_ns)
+times = {"begin_ns": 1, "end_ns": None, "last_look_ns": 2, "threshold_ns": 1}
+who = {"tid": 1, "loop_kind": "asyncio", "thread_name": "MainThread"}
+file.note(StallEvidence(serial=1, scope=StallScope.TURN, **who, **times))
+if os.fork() == 0:
+    file.let_go()
+    os._exit(0)
+os.wait()
+print(os.path.exists(sys.argv[1]), holds_lock(sys.argv[1]))
+"""
+
+
+def test_a_forked_child_leaves_file_and_lock_to_its_parent(path):
+    done = subprocess.run([sys.executable, "-c", FORKS, path], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
 
 
 # ---- torn, cut, damaged ----------------------------------------------------------------------
