@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import gc
 import sys
 import threading
 import weakref
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -41,7 +43,7 @@ class Machine:
 class Story:
     """One lane under an observer; frames and clocks are scripted."""
 
-    def __init__(self, clock, lane):
+    def __init__(self, clock, lane, hangs=None):
         self.clock, self.lane = clock, lane
         self.machine = Machine()
         self.published = []
@@ -54,6 +56,7 @@ class Story:
             collections=CollectionLog(clock),
             publish=self.published.append,
             frames=self.read_frames,
+            hangs=hangs or Left(),
         )
 
     def read_frames(self):
@@ -398,3 +401,107 @@ def test_nothing_of_the_program_is_kept_alive(story, clock):
     del handle
     gc.collect()
     assert gone() is None
+
+
+class Left:
+    """What a HangFile is told."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, evidence):
+        self.notes.append(evidence)
+
+
+@pytest.fixture
+def left():
+    return Left()
+
+
+@pytest.fixture
+def hanging(clock, lane, left):
+    """In work that began just now, beside another thread; hangs are left behind."""
+    story = Story(clock, lane, left)
+    story.frames[-1] = sys._getframe()
+    lane.begin(clock())
+    return story
+
+
+def lengths_ms(notes):
+    return [(one.last_look_ns - one.begin_ns) // MS for one in notes]
+
+
+def test_a_hang_is_left_behind_from_a_second_on_with_all_threads(hanging, left):
+    hanging.busy(990)
+    assert left.notes == []
+    hanging.busy(20)
+    (note,) = left.notes
+    assert (lengths_ms([note]), note.end_ns) == ([1_000], None)
+    assert len(note.threads) == 1
+    assert note.samples[-1].at_ns == note.last_look_ns
+
+
+def test_it_is_left_anew_as_it_grows_by_a_tenth_or_half_a_second(hanging, left):
+    hanging.busy(20_000)
+    lengths = lengths_ms(left.notes)
+    assert lengths[:3] == pytest.approx([1_000, 1_500, 2_000], abs=50)
+    assert all(b - a >= 500 and (b - a) >= b // 10 for a, b in pairwise(lengths))
+    assert 20_000 - lengths[-1] <= 20_000 // 10 + 200
+    assert len(lengths) < 30
+
+
+def test_what_was_granted_is_no_hang(hanging, left):
+    hanging.lane.allow(3_000 * MS)
+    hanging.busy(2_900)
+    assert left.notes == []
+    hanging.busy(200)
+    assert len(left.notes) == 1
+
+
+def test_its_end_and_its_anr_have_the_serial_that_was_left(hanging, left):
+    hanging.busy(5_100)
+    ended = hanging.end()
+    assert [one.serial for one in left.notes] == [ended.serial] * len(left.notes)
+    assert [one.serial for one in hanging.published] == [ended.serial] * 2
+    assert left.notes[-1] is ended
+
+
+def test_without_a_sample_a_hang_is_left_with_its_length(hanging, left):
+    hanging.frames.clear()
+    hanging.busy(1_010)
+    assert (lengths_ms(left.notes), left.notes[0].samples) == ([1_000], ())
+
+
+def test_the_first_of_the_other_tasks_are_left_by_name(clock, lane):
+    """All that are not done, by the length of their names first; they are asked for once."""
+    loop, found = asyncio.new_event_loop(), Left()
+
+    async def wait():
+        await asyncio.sleep(0)
+
+    async def hang():
+        others = [asyncio.ensure_future(wait()) for _ in range(20)]
+        for number, task in enumerate(others):
+            task.set_name(f"wait-{number}")
+        lane.begin(clock())
+        threading.Thread(target=look).start()
+        done.wait()
+        for task in others:
+            await task
+
+    def look():
+        story = Story(clock, lane, found)
+        story.watched.follow(loop)
+        story.busy(1_500)
+        done.set()
+
+    done = threading.Event()
+    loop.run_until_complete(hang())
+    loop.close()
+    assert found.notes[-1].tasks == tuple(f"wait-{number}" for number in range(16))
+    assert found.notes[-1].task_count == 20
+
+
+def test_a_loop_that_has_no_tasks_has_no_names(hanging, left):
+    hanging.busy(1_010)
+    assert (left.notes[0].tasks, left.notes[0].task_count) == ((), 0)

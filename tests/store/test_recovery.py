@@ -7,15 +7,20 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.building.evidence import bare
+from tests.building.issues import INPUT_LAG, JANK, STARTUP
 from tests.building.stalls import BEGAN, SESSION, STALL, S, stall
 
+from loopcanary.assembly.store import SETTINGS, Autopsy
+from loopcanary.config import settings_as_environment
 from loopcanary.flight import hold_lock
 from loopcanary.model import (
     Clock,
+    Config,
     Fault,
     KilledBy,
     LaneTotals,
@@ -197,6 +202,36 @@ def test_of_faults_those_by_which_the_process_ended_are_stored(
     [crashed] = store.reader.sessions(ALL)
     assert crashed.end is SessionEnd.CRASHED
     assert [mark.killed for mark in store.reader.session_marks(ALL)] == [True]
+
+
+def test_of_what_a_process_noted_only_what_its_settings_want_is_stored(
+    store: Store, leave: Callable[..., Path]
+) -> None:
+    leave()
+    noted = forensics(
+        noted=lambda _, session, *__: (session.traces, [JANK, INPUT_LAG]),
+        start=lambda *_: STARTUP,
+        is_wanted=lambda issue: issue is INPUT_LAG,
+    )
+    found = recover(store, noted)
+    assert found.issues == [INPUT_LAG]
+    assert store.reader.totals(ALL).issues == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "is_wanted"),
+    [
+        (Config(), True),
+        (Config(ignore=("kind:jank",)), False),
+        (Config(ignore=("kind:jank",), delete_ignored=False), True),
+        (Config(ignore=("kind:input",)), True),
+    ],
+    ids=["none is ignored", "it is ignored", "it is ignored and stored", "another is ignored"],
+)
+def test_what_is_wanted_of_a_dead_process_its_own_settings_say(config: Config, is_wanted: bool) -> None:
+    facts = {SETTINGS: settings_as_environment(config)}
+    opened: Any = SimpleNamespace(facts=lambda: facts)
+    assert Autopsy.of(opened).is_wanted(JANK) is is_wanted
 
 
 def test_a_process_that_ended_well_but_left_its_file_has_ended(

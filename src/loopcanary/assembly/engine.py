@@ -100,7 +100,7 @@ def make_parts(canary: Canary, backend: FileBackend, facts: LiveFacts, native: N
 def _recover(sink: store.Store, backend: FileBackend, notifier: Notifier | None) -> None:
     """The first thing that the drain does. Most starts find nothing: then nothing is opened."""
     folder = sink.folder / store.FLIGHT_FOLDER
-    own = Path(backend.file) if isinstance(backend, NativeBackend) and backend.file else None
+    own = Path(backend.file) if backend.file else None
     ours = {own.name, own.name.partition("-")[2].partition("-")[2]} if own is not None else set()
     # Not pathlib's, which raises where a folder above may not be entered.
     is_there = os.path.isdir(folder)  # noqa: PTH112

@@ -32,7 +32,7 @@ def make_judging(canary: Canary, native: Native | None) -> RunningEngine:
     facts: LiveFacts = OwnFacts(canary, engine=engine) if kept is None else kept.facts
     backend: FileBackend
     if native is None:
-        backend = _portable_backend(canary.config)
+        backend = _portable_backend(canary.config, facts.session["id"])
     else:
         backend = NativeBackend(
             native,
@@ -58,7 +58,8 @@ def make_judging(canary: Canary, native: Native | None) -> RunningEngine:
     )
 
 
-def _portable_backend(config: Config) -> PortableBackend:
+def _portable_backend(config: Config, session_id: str) -> PortableBackend:
+    from loopcanary.model.hang_halves import HANG
     from loopcanary.portable.backend import PortableBackend
 
     feeder = None
@@ -66,7 +67,7 @@ def _portable_backend(config: Config) -> PortableBackend:
         from loopcanary.engine.feeder import Feeder
 
         feeder = partial(Feeder, *feed)
-    return PortableBackend(config, feeder=feeder)
+    return PortableBackend(config, feeder=feeder, file=f"{flight_folder(config)}/{session_id}{HANG}")
 
 
 def _plugged_tracers(canary: Canary, native: Native | None) -> Plugged | None:

@@ -29,8 +29,10 @@ from loopcanary.model import (
     Startup,
     TraceFigures,
 )
+from loopcanary.model.hang_halves import HANG
 from loopcanary.model.method_map import METHODS, START, remove_beside
 from loopcanary.model.trace_cells import TRACES
+from loopcanary.pipeline.pipeline import ignores_kind
 from loopcanary.source_text import FileSources, SourceReader
 
 # Now: the drain, which recovers, shall import nothing.
@@ -170,7 +172,8 @@ class Autopsy:
         return made
 
     def open(self, path: Path) -> flight.FlightFile:
-        self._opened = flight.FlightFile.open(path)
+        is_hang = path.name.removesuffix(flight_folder.CLAIMED).endswith(HANG)
+        self._opened = (flight.HangFile if is_hang else flight.FlightFile).open(path)
         return self._opened
 
     def is_dead(self, remains: flight.FlightFile) -> bool:
@@ -184,7 +187,7 @@ class Autopsy:
             return flight.holds_lock(Path(remains.name)) is False
         if alive is flight.Liveness.RUNNING and flight.holds_lock(Path(remains.name)) is False:
             # It gave up the lock (a daemon closes all descriptors), or became another program (exec).
-            return flight.maps(remains.header.pid, remains.name) is False
+            return remains.is_mapped and flight.maps(remains.header.pid, remains.name) is False
         return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
@@ -204,16 +207,16 @@ class Autopsy:
 
         return start_in(remains, session, config_of(remains.facts()), last_ns=last_ns)
 
-    def is_wanted(self, stall: Stall) -> bool:
+    def is_wanted(self, issue: Issue) -> bool:
         """As a keeper decides; the settings of a process with a drain of its own are not all known here."""
-        paths, config = self._facts_of(stall.session)
-        if diagnosis.is_meant(stall, paths):
+        paths, config = self._facts_of(issue.session)
+        if not isinstance(issue, Stall):
+            return not (config.delete_ignored and ignores_kind(config, issue))
+        if diagnosis.is_meant(issue, paths):
             return False
-        if (
-            stall.state.is_of_process or not config.delete_ignored
-        ):  # what a process died of is always reported
-            return True
-        return diagnosis.drop_reason(stall, config, paths) is None
+        # What a process died of is always reported.
+        is_kept = issue.state.is_of_process or not config.delete_ignored
+        return is_kept or diagnosis.drop_reason(issue, config, paths) is None
 
     def noted(
         self,

@@ -207,6 +207,10 @@ def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
         sentences.append(say("granted", granted=evidence.allowance_ns))
     if evidence.first_turn and evidence.loop_kind != _THREAD:
         sentences.append(say("starting"))
+    if evidence.tasks:
+        left = evidence.task_count - len(evidence.tasks)
+        tasks = [*evidence.tasks, *([say("more", count=left)] if left > 0 else [])]
+        sentences.append(say("tasks", count=evidence.task_count, tasks=tasks))
     return tuple(sentences)
 
 

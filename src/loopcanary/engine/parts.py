@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class FileBackend(Backend, Protocol):
     """A backend that may keep a flight file."""
 
+    file: str | None
+    """Its path, or that of the hangs that are left behind; None: nothing is."""
+
     def set_facts(self, facts: dict[str, Any]) -> bool:
         """Stores the session's facts beside the evidence."""
 

@@ -6,6 +6,7 @@ See docs/internals/flight-format.md for the format, and `FlightFile` for the way
 from __future__ import annotations
 
 from loopcanary.flight.alive import Liveness, hold_lock, holds_lock, liveness, maps, stores_to
+from loopcanary.flight.hang import HangFile
 from loopcanary.flight.header import FlightHeader, TickClock
 from loopcanary.flight.reader import FlightFile, open_own
 from loopcanary.flight.source import FlightError
@@ -14,6 +15,7 @@ __all__ = [
     "FlightError",
     "FlightFile",
     "FlightHeader",
+    "HangFile",
     "Liveness",
     "TickClock",
     "hold_lock",

@@ -47,7 +47,7 @@ def bounded(value: int) -> int:
 class FlightHeader:
     """Whose file it is, as the header says now. Times are monotonic nanoseconds."""
 
-    version: int
+    version: int = 0
     file_bytes: int
     pid: int
     parent_pid: int
@@ -57,20 +57,20 @@ class FlightHeader:
     """Inode of /proc/self/ns/pid, 0: unknown."""
     boot_id: str
     """As in /proc/sys/kernel/random/boot_id; empty: unknown."""
-    state: ProcessState
+    state: ProcessState = ProcessState.RUNNING
     started_ns: int
-    ended_ns: int | None
+    ended_ns: int | None = None
     clock: Clock
-    clock_kind: ClockKind
+    clock_kind: ClockKind = ClockKind.MONOTONIC
     heartbeat_ns: int
     """When the watchdog last looked; it does not look while parked."""
-    parked: bool
-    gc_total_ns: int
-    gc_running_since_ns: int | None
+    parked: bool = False
+    gc_total_ns: int = 0
+    gc_running_since_ns: int | None = None
     """Begin of the garbage collection that runs now."""
-    gc_running_tid: int
-    gc_running_generation: int
-    taken_by: TakenBy
+    gc_running_tid: int = 0
+    gc_running_generation: int = 0
+    taken_by: TakenBy = TakenBy.DRAIN
     """Who takes stalls out of the slots."""
     signals: tuple[NotedSignal, ...] = ()
     """The latest signals that came to the process, oldest first."""

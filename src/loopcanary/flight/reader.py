@@ -53,6 +53,9 @@ class FlightFile:
     is writing meanwhile is read as it was at one moment, or left out.
     """
 
+    is_mapped = True
+    """Its process has it in memory as long as it lives."""
+
     def __init__(self, buffer: bytes | bytearray | memoryview, name: str = "flight buffer") -> None:
         """Reads a buffer: the own process's mapping, or a copy. `name` is for errors.
 

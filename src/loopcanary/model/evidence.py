@@ -276,5 +276,9 @@ class StallEvidence:
     """The fault of this thread that ended the process."""
     earlier_collections: tuple[Collection, ...] = ()
     """Garbage collections that were over before the stall began."""
+    tasks: tuple[str, ...] = ()
+    """Of the loop's other tasks that were not done when it became a hang, the first: their names."""
+    task_count: int = 0
+    """All of these."""
     hang: IssueKind | None = None
     """Not a stall: the program does not start or end (native/core/watchdog/watch_state.h)."""

@@ -58,6 +58,11 @@ class Stations:
     """Stores who the process is, before its first issue; None: a flight file says so."""
 
 
+def ignores_kind(config: Config, issue: Issue) -> bool:
+    """Whether the settings hide all issues of its kind, which is not stalls."""
+    return f"kind:{issue.kind.value}" in config.ignore
+
+
 class Pipeline:
     """Judges evidence, one stall at a time. One thread: a keeper's, or the drain, then the stopping one."""
 
@@ -150,7 +155,7 @@ class Pipeline:
         with self._boundary("pipeline"):
             now_ns = self._monotonic_ns()
             config = self._stations.config
-            if f"kind:{issue.kind.value}" in config.ignore:
+            if ignores_kind(config, issue):
                 self.issue_counts["issues_dropped_ignore"] += 1
                 if not config.delete_ignored:
                     self._store(issue)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loopcanary.model.config import Config
 from loopcanary.model.evidence import LaneTotals, StallEvidence
 from loopcanary.portable.clocks import CollectionLog, ThreadClocks
+from loopcanary.portable.hang_file import HangFile
 from loopcanary.portable.lane import THREAD, Lane
 from loopcanary.portable.lanes import Lanes
 from loopcanary.portable.loops import RunningLoops
@@ -49,8 +50,12 @@ class PortableBackend:
         clock: Callable[[], int] = time.monotonic_ns,
         *,
         feeder: Callable[[Callable[[], tuple[str, str, int] | None]], Feeds] | None = None,
+        file: str | None = None,
     ) -> None:
-        """`feeder`: makes what is to run with it and asks for the longest turn: its thread, kind and ns."""
+        """`feeder`: makes what is to run with it and asks for the longest turn: its thread, kind and ns.
+        `file`: the path at which hangs are left for who comes after a kill; None: they are not."""
+        self.file = file
+        self._hangs = HangFile(file, clock)
         self._clock = clock
         self._pid = os.getpid()
         self._running = False
@@ -60,7 +65,11 @@ class PortableBackend:
         self._news_dropped = 0
         self._collections = CollectionLog(clock)
         self._observer = Observer(
-            clock=clock, clocks=ThreadClocks(), collections=self._collections, publish=self._publish
+            clock=clock,
+            clocks=ThreadClocks(),
+            collections=self._collections,
+            publish=self._publish,
+            hangs=self._hangs,
         )
         self._lanes = Lanes(self._limits, clock, self._wake_watchdog)
         self._watchdog = Watchdog(self._observer, lambda: self._lanes.watched, clock, self._limits.delay_ns)
@@ -138,7 +147,9 @@ class PortableBackend:
         return taken
 
     def release(self, evidence: StallEvidence) -> None:
-        """Nothing is kept of what was taken."""
+        """It is stored: a hang that is over need not be left behind any more."""
+        if evidence.end_ns is not None:
+            self._hangs.forget(evidence.serial)
 
     def stalls_ended(self) -> int:
         """See protocols.engine.Backend."""
@@ -162,20 +173,24 @@ class PortableBackend:
             "lanes_opened": self._lanes.opened,
             "lanes_refused": self._lanes.refused,
             "stalls_dropped_full": self._news_dropped,
+            **self._hangs.counts(),
         }
 
-    def set_facts(self, facts: dict[str, Any]) -> bool:  # noqa: ARG002 - as FileBackend has it
-        """There is no evidence outside the process to put facts beside: False."""
-        return False
+    def set_facts(self, facts: dict[str, Any]) -> bool:
+        """These go beside the hangs that are left from now on; False where none are."""
+        self._hangs.facts = facts
+        return self.file is not None
 
     def discard(self) -> None:
-        """Nothing is left behind that could be removed."""
+        """Removes what is left of hangs: it is stored."""
+        self._hangs.forget()
 
     def let_go(self) -> None:
         """In a forked child: takes the brackets off the parent's loops, without its thread and locks."""
         if os.getpid() == self._pid:
             return
         self._running = self.loops.are_watched = False
+        self._hangs.let_go()
         self.loops.let_go()
         self._collections.stop()
 

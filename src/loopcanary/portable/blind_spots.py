@@ -19,7 +19,10 @@ BLIND_SPOTS = (
         "What the kernel saw (system call, state of the thread, descriptor) is not recorded; causes rest "
         "on Python frames and CPU times."
     ),
-    "Nothing is left behind by a process that is killed or ends by os._exit while it stalls.",
+    (
+        "Of a stall in which the process is killed or ends by os._exit, only one of a second and more is "
+        "left behind, as killed; none of a C call that holds the GIL."
+    ),
     (
         "Single callbacks are not timed, but for those of trio, Twisted, Tk and pygame: a turn is, and its "
         "samples say which callback held most of it; many short callbacks are told apart only as well as "

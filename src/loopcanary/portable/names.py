@@ -96,6 +96,21 @@ def ready_callbacks(loop: Any) -> int:
         return 0
 
 
+def other_tasks(loop: Any) -> tuple[str, ...]:
+    """The names of the loop's tasks that are not done, but for the one that runs, sorted. Any thread; raises
+    nothing."""
+    tasks = sys.modules.get("asyncio.tasks")
+    try:
+        if tasks is None or loop is None:
+            return ()
+        others = tasks.all_tasks(loop) - {tasks.current_task(loop)}
+        return tuple(
+            sorted((task.get_name()[:_NAME_MAX] for task in others), key=lambda one: (len(one), one))
+        )
+    except ours():  # they are other people's, and may come and go meanwhile; no name is worth a fault
+        return ()
+
+
 def _current_task(loop: Any) -> Any:
     tasks = sys.modules.get("asyncio.tasks")
     return None if tasks is None or loop is None else tasks.current_task(loop)

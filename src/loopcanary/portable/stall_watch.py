@@ -8,7 +8,7 @@ buffer is full.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -27,6 +27,8 @@ from loopcanary.portable.lane import THREAD, Ended, Lane, Ongoing
 from loopcanary.portable.names import Mark, names_of_work
 
 SAMPLES_MAX = 128
+_TASKS_MAX = 16
+_NOTE_LEAST_NS = 500_000_000
 LATE_NS = 25_000_000
 """Five switch intervals of the GIL: so late, the watchdog was not kept waiting by Python code alone."""
 
@@ -64,8 +66,15 @@ class WatchCase:
     dropped: Counter[str] = field(default_factory=Counter)
     threads: tuple[ThreadStack, ...] = ()
     serial: int | None = None
+    """None: neither reported nor left behind yet."""
+    is_told: bool = False
+    """As an ANR."""
+    noted_ns: int = 0
+    """The last look that was left behind; 0: none was."""
     last_look_ns: int = 0
     before: ThreadReading | None = None
+    tasks: tuple[str, ...] | None = None
+    """The loop's other tasks when it became a hang; None: nobody has looked."""
     ready: int = 0
     """Callbacks of the turn that were not done when it was first sampled; 0 unknown."""
 
@@ -128,6 +137,12 @@ class StallWatch:
         if case is not None and case.epoch == wish.epoch and case.ready == 0 and ready:
             case.ready = 1 + ready
 
+    def note_tasks(self, wish: Wish, ask: Callable[[], tuple[str, ...]]) -> None:
+        """Asks for the loop's other tasks, once."""
+        case = self._case
+        if wish.all_threads and case is not None and case.epoch == wish.epoch and case.tasks is None:
+            case.tasks = ask()
+
     def drop(self, wish: Wish, reason: str, now_ns: int) -> None:
         """Nothing could be seen upon the wish."""
         case = self._case
@@ -141,7 +156,19 @@ class StallWatch:
             return None
         case = self._at(look)
         case.last_look_ns = now_ns
-        return case if case.serial is None else None
+        was_told, case.is_told = case.is_told, True
+        return None if was_told else case
+
+    def hanging(self, look: Ongoing, allowance_ns: int) -> WatchCase | None:
+        """The case, where it is a hang that is to be left behind now, or anew: as all threads are read, and
+        then whenever a tenth of its length has come to it, at least half a second."""
+        case = self._case
+        if case is None or case.epoch != look.epoch:
+            return None
+        length_ns = case.last_look_ns - case.begin_ns
+        if length_ns < max(HANG_NS, self._limits.threshold_ns, allowance_ns):
+            return None
+        return case if case.last_look_ns - case.noted_ns >= max(_NOTE_LEAST_NS, length_ns // 10) else None
 
     def close(self, epoch: int) -> WatchCase | None:
         """The case of work that has ended, None where it was never looked at."""
@@ -280,6 +307,8 @@ def _sampled(case: WatchCase | None) -> dict[str, Any]:
         "sample_interval_ns": case.interval_ns,
         "samples_dropped": tuple(sorted(case.dropped.items())),
         "threads": case.threads,
+        "tasks": (case.tasks or ())[:_TASKS_MAX],
+        "task_count": len(case.tasks or ()),
         "before": case.before,
     }
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import Context, ContextVar
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from types import FrameType
 from typing import Any, NamedTuple
@@ -25,12 +26,14 @@ from loopcanary.model.scene import scene_name
 from loopcanary.model.waiting import GilState
 from loopcanary.portable.clocks import CollectionLog, ThreadClocks
 from loopcanary.portable.frame_reader import FrameCache, Reading, read
+from loopcanary.portable.hang_file import HangFile
 from loopcanary.portable.lane import Lane, Ongoing
 from loopcanary.portable.names import (
     context_of_work,
     handle_run_code,
     mark_of,
     mark_of_called,
+    other_tasks,
     ready_callbacks,
     runners_of,
 )
@@ -39,6 +42,7 @@ from loopcanary.portable.stall_watch import (
     Limits,
     Spent,
     StallWatch,
+    WatchCase,
     Wish,
     holder_while_late,
     make_evidence,
@@ -131,13 +135,16 @@ class Observer:
         clocks: ThreadClocks,
         collections: CollectionLog,
         publish: Callable[[StallEvidence], None],
+        hangs: HangFile,
         frames: Callable[[], dict[int, FrameType]] = thread_frames,
     ) -> None:
+        """`hangs`: where those are left that the process may not survive."""
         self._clock = clock
         self._clocks = clocks
         self._collections = collections
         self._publish = publish
         self._frames = frames
+        self._hangs = hangs
         self._cache = FrameCache()
         self._serials = count(1)
         self._free_since_ns = 0
@@ -165,6 +172,7 @@ class Observer:
             self._close_ended(one)
         for one, look in zip(watched, looks, strict=True):
             self._publish_anr(one, look, now_ns)
+            self._leave_hang(one, look)
         for one, look, wish in zip(watched, looks, wishes, strict=True):
             if wish is None and one.lane.closed_ns is None:
                 one.renew(self._baseline(one.lane.identity.tid, late=False), look)
@@ -225,6 +233,7 @@ class Observer:
         one.watch.add(wish, samples, mark, taken.scene, self._threads(taken))
         one.watch.note_before(wish, earlier)
         one.watch.note_ready(wish, ready_callbacks(one.loop))
+        one.watch.note_tasks(wish, partial(other_tasks, one.loop))
         self.counters["samples"] += 1
 
     def _scene(self, lane: Lane, wish: Wish, reading: Reading) -> str | None:
@@ -255,16 +264,16 @@ class Observer:
             ended = ended_records.popleft()
             case = one.watch.close(ended.epoch)
             serial = case.serial if case is not None and case.serial is not None else next(self._serials)
-            self._publish(
-                make_evidence(
-                    serial=serial,
-                    lane=one.lane,
-                    case=case,
-                    ended=ended,
-                    collections=self._collections.between(ended.begin_ns, ended.end_ns),
-                    earlier_collections=self._collections.over_at(ended.begin_ns),
-                )
+            evidence = make_evidence(
+                serial=serial,
+                lane=one.lane,
+                case=case,
+                ended=ended,
+                collections=self._collections.between(ended.begin_ns, ended.end_ns),
+                earlier_collections=self._collections.over_at(ended.begin_ns),
             )
+            self._hangs.note(evidence)
+            self._publish(evidence)
 
     def _publish_anr(self, one: WatchedLane, look: Ongoing | None, now_ns: int) -> None:
         if look is None or one.lane.epoch != look.epoch:
@@ -272,18 +281,28 @@ class Observer:
         case = one.watch.long_running(look, now_ns, one.lane.allowance(look.epoch))
         if case is None:
             return
-        case.serial = next(self._serials)
         self.counters["anrs"] += 1
-        collections = self._collections.between(case.begin_ns, now_ns)
-        self._publish(
-            make_evidence(
-                serial=case.serial,
-                lane=one.lane,
-                case=case,
-                ended=None,
-                collections=collections,
-                earlier_collections=self._collections.over_at(case.begin_ns),
-            )
+        self._publish(self._so_far(one.lane, case))
+
+    def _leave_hang(self, one: WatchedLane, look: Ongoing | None) -> None:
+        if look is None or one.lane.epoch != look.epoch:
+            return
+        case = one.watch.hanging(look, one.lane.allowance(look.epoch))
+        if case is not None:
+            case.noted_ns = case.last_look_ns
+            self._hangs.note(self._so_far(one.lane, case))
+
+    def _so_far(self, lane: Lane, case: WatchCase) -> StallEvidence:
+        """What is known of a stall that goes on."""
+        if case.serial is None:
+            case.serial = next(self._serials)
+        return make_evidence(
+            serial=case.serial,
+            lane=lane,
+            case=case,
+            ended=None,
+            collections=self._collections.between(case.begin_ns, case.last_look_ns),
+            earlier_collections=self._collections.over_at(case.begin_ns),
         )
 
     def _baseline(self, tid: int, *, late: bool) -> Baseline | None:

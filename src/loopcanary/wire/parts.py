@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final, get_args, get_origin, get_type_hints
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model import IssueKind, KilledBy, StallScope
 from loopcanary.model.spelling import Spelling, spelling_of
 
 _UNITS: Final = (("_wall_ns", "_at"), ("_ns", "_ms"), ("_mhz", "_hz"))
 """Endings of fields and their spelling in JSON, the longest first."""
+_NOT_LOADED: Final = {"IssueKind": IssueKind, "KilledBy": KilledBy, "StallScope": StallScope}
+"""Types that model.evidence, which most programs load, names for checkers only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,8 @@ class WirePart:
 def parts_of(kind: type) -> list[WirePart]:
     """The parts of a dataclass's form, in the order of its JSON."""
     fields = {field.name: field for field in dataclasses.fields(kind)}
-    parts = [_part(name, hint, fields.get(name)) for name, hint in get_type_hints(kind).items()]
+    hints = get_type_hints(kind, None, _NOT_LOADED)
+    parts = [_part(name, hint, fields.get(name)) for name, hint in hints.items()]
     for attribute, after, hint in _written(kind):
         place = next(index for index, part in enumerate(parts) if part.attribute == after)
         parts.insert(place + 1, _part(attribute, hint, None))

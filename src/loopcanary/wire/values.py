@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from functools import partial
@@ -115,6 +115,8 @@ def _typed(hint: Any, unit: str, nested: Callable[[type], Codec]) -> Codec:
     if NoneType in arguments:
         (inner,) = (argument for argument in arguments if argument is not NoneType)
         return _optional(_typed(inner, unit, nested))
+    if origin is tuple and Ellipsis not in arguments:
+        return _row_of([_typed(argument, "", nested) for argument in arguments])
     if origin is tuple:
         return _TEXTS if arguments[0] is str else many_of(_typed(arguments[0], unit, nested))
     if origin is dict:
@@ -278,6 +280,17 @@ def _keyed(keys: tuple[str, ...]) -> Codec:
         return tuple(counts.get(key, 0) for key in keys)
 
     return Codec(read, lambda counts: dict(zip(keys, counts, strict=True)))
+
+
+def _row_of(codecs: Sequence[Codec]) -> Codec:
+    """A tuple of just these items, as a list."""
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if len(_items(value)) != len(codecs):
+            raise Misfit(f"{len(codecs)} items are wanted, not {len(value)}")
+        return tuple(codec.read(item) for codec, item in zip(codecs, value, strict=True))
+
+    return Codec(read, list)
 
 
 def _row(names: tuple[str, ...]) -> Codec:

@@ -65,6 +65,7 @@ EVIDENCE: Mapping[str, str] = {
     "also-held-by": "Also held by {thread}{place: }, {share:%} of the time.",
     "thread-ran": "Thread {thread} ran{place: }, {share:%} of the time.",
     "waiters": "{count:#other thread} waited for it, too: {threads:and}.",
+    "tasks": "{count:#other task} of the loop could not run meanwhile: {tasks:and}.",
     "more": "{count} more",
     "owner-named": "The lock itself names its owner.",
     "owner-with": "The owner is in a `with` block of this lock.",

@@ -103,7 +103,7 @@ def settle(
     store: Store, recovery: Recovery, *, host: str, is_gone: Callable[[Session], bool]
 ) -> list[Session]:
     """Ends the stored sessions of this host that run no more and left no flight file: a reboot loses files in
-    memory, the portable engine writes none.
+    memory, the portable engine leaves hangs only.
 
     Args:
         store: Which has them.
@@ -223,15 +223,16 @@ class _Visit(Generic[_R]):
         try:
             session, judged, start = self._post_mortem(remains)
             stalls = [seen for one in judged if (seen := self._forensics.intercept(one)) is not None]
-            traces, issues = self._forensics.noted(remains, session, remains.header.clock, stalls)
-            started = [] if start is None else [start]
-            self._store.put([replace(session, traces=traces)], [*stalls, *issues, *started])
+            traces, noted = self._forensics.noted(remains, session, remains.header.clock, stalls)
+            found = noted if start is None else (*noted, start)
+            issues = [one for one in found if self._forensics.is_wanted(one)]
+            self._store.put([replace(session, traces=traces)], [*stalls, *issues])
         except BaseException:
             self._folder.give_back(claim)
             raise
         self.found.sessions.append(session)
         self.found.stalls += stalls
-        self.found.issues += (*issues, *started)
+        self.found.issues += issues
         self._folder.remove(claim, *_companions(claim))
         entry.forget()
 

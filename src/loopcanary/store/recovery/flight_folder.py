@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model.hang_halves import HANG
 from loopcanary.model.method_map import remove_beside
 from loopcanary.whose_folder import REACHED
 
@@ -88,7 +89,7 @@ class FlightFolder:
             names = os.listdir(self._descriptor)  # noqa: PTH208 - pathlib has no descriptors
         except OSError:
             return []
-        return sorted(name for name in names if name.endswith((FLIGHT, SAVED, CLAIMED)))
+        return sorted(name for name in names if name.endswith((FLIGHT, SAVED, HANG, CLAIMED)))
 
     def find(self, name: str) -> Entry | None:
         """The entry with this name; None if there is none any more."""

@@ -115,7 +115,7 @@ class Forensics(Generic[_R]):
     start: Callable[[_R, Session, int | None], Issue | None]
     """The start of the process, if it was noted and is over; of one that is dead, seen to live last at this
     monotonic time, in any case."""
-    is_wanted: Callable[[Stall], bool]
+    is_wanted: Callable[[Issue], bool]
     """Whether the settings of its process want it stored."""
     intercept: Callable[[Stall], Stall | None]
     """What becomes of it before it is stored; None: it is dropped."""
