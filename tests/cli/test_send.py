@@ -247,7 +247,7 @@ def test_what_is_refused_is_not_sent_again_and_not_deleted(
     receiver.script += [behaviour]
     assert main(["bundle", "--send", receiver.address, "--delete"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{receiver.address}: the bundle was not sent: it answers {status}" in line
+    assert f"{receiver.address}: the bundle was not sent: the receiver answers {status}" in line
     assert len(receiver.headers) == 1
     assert left(filled) == IDS
 
@@ -330,7 +330,7 @@ def test_a_token_of_several_words_is_refused(
     monkeypatch.setenv("LOOPCANARY_SEND_TOKEN", "s3cr3t words")
     assert main(["bundle", "--send", receiver.address]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == "loopcanary: LOOPCANARY_SEND_TOKEN is not a token: one word of ASCII is wanted"
+    assert line == "loopcanary: LOOPCANARY_SEND_TOKEN is not a token: write one word of ASCII"
     assert receiver.headers == []
 
 

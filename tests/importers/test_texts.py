@@ -82,7 +82,7 @@ def test_several_blocks_in_a_file_and_again_add_nothing(capsys: Captured) -> Non
     capsys.readouterr()
     stalls, _ = taken(path)
     assert len(stalls) == 3
-    assert "3 stalls had been there" in capsys.readouterr().out
+    assert "3 stalls already in the store" in capsys.readouterr().out
 
 
 def test_a_bug_survives_a_build() -> None:
