@@ -115,11 +115,11 @@ def test_html_is_a_format_and_nonsense_is_not(capsys: Captured) -> None:
 @pytest.mark.usefixtures("place")
 def test_what_is_wrong_with_an_option_names_the_option(capsys: Captured) -> None:
     main(["run", "--threshold", "100", "app.py"])
-    assert "loopcanary: option --threshold: '100' is no duration" in told(capsys)
+    assert "loopcanary: option --threshold: '100' is not a duration" in told(capsys)
     main(["keep", "--notify", "soon"])
-    assert "loopcanary: option --notify: 'soon' is no way to notify" in told(capsys)
+    assert "loopcanary: option --notify: 'soon' is not a way to notify" in told(capsys)
     main(["run", "--methods-ring", "much", "app.py"])
-    assert "loopcanary: option --methods-ring: 'much' is no size" in told(capsys)
+    assert "loopcanary: option --methods-ring: 'much' is not a size" in told(capsys)
 
 
 def test_the_help_loads_nothing_heavy(loopcanary: Callable[..., subprocess.CompletedProcess[str]]) -> None:

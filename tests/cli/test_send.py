@@ -299,12 +299,12 @@ def test_the_token_is_sent_and_never_shown(
 
 
 WRONG = [
-    (["--send", "http://example.org/"], "https is wanted for other machines"),
+    (["--send", "http://example.org/"], "use https for other machines"),
     (["--send", "ftp://example.org/"], "begins with https://"),
     (["--send", "example.org"], "begins with https://"),
-    (["--send", "https://me:s3cr3t@example.org/"], "has a user name"),
-    (["--send", "https://me:s3cr3t/and-more@example.org/"], "is no address"),
-    (["--send", "https://[::1/"], "is no address"),
+    (["--send", "https://me:s3cr3t@example.org/"], "contains a user name"),
+    (["--send", "https://me:s3cr3t/and-more@example.org/"], "is not an address"),
+    (["--send", "https://[::1/"], "is not an address"),
     ([], "name a file with --output, or a receiver with --send"),
     (["-o", "a.zip", "--send", "https://example.org/"], "name a file with --output, or a receiver"),
     (["-o", "a.zip", "--delete"], "--delete needs --send"),

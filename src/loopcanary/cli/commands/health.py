@@ -78,10 +78,12 @@ def _answer(found: Sequence[ProgramProgress], limit_ns: int) -> tuple[bool, str]
 
 def _nothing(pid: int | None, name: str | None) -> str:
     if pid is not None:
-        which = f"process {pid} is not watched, does not run, or is another user's"
+        which = f"process {pid} is not watched, does not run, or belongs to another user"
     else:
-        which = f"no watched program {'' if name is None else f'{name!r} '}of yours runs"
-    return f"{which}: `loopcanary run` watches one; --store names a store that has flight files"
+        which = f"none of your programs {'' if name is None else f'named {name!r} '}is watched now"
+    return (
+        f"{which}: start one with `loopcanary run`, or name the store that has its flight files with --store"
+    )
 
 
 def _line(one: ProgramProgress, limit_ns: int) -> str:
