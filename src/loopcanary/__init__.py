@@ -260,7 +260,7 @@ def start_tracers(*names: str) -> dict[str, str]:
         names: which; none: all that are not started.
 
     Returns:
-        Why each that is not started by this is not, by name: it is started already, it has failed, it is not
+        Why each that is not started by this is not, by name: it is already started, it has failed, it is not
         there. Empty where all is well.
     """
     return _step_tracers("start", names)

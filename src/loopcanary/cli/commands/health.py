@@ -35,7 +35,7 @@ _HANGS = {
     type=WORD,
     metavar="DURATION",
     default=_DEFAULT,
-    help=f"Longest time between two waits for events. Default: {_DEFAULT}.",
+    help=f"Longest allowed time between two waits for events. Default: {_DEFAULT}.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
 @click.option("--listen", type=WORD, metavar="[HOST:]PORT", help="Answer by HTTP until Ctrl-C.")
