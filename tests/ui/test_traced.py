@@ -301,7 +301,7 @@ def test_the_page_puts_the_latest_slow_methods_together(store: Store):
     assert tree.left_out == "and 9 short rows"
     text = let_in(client_of(store)).get("/methods").text
     checked(text)
-    assert "in all of them, put together" in text
+    assert "in all of them, merged" in text
 
 
 # ---- the flame graph of exact calls ------------------------------------------------------------
