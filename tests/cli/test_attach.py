@@ -188,7 +188,7 @@ def test_a_program_that_lets_no_script_in(tmp_path: Path, loopcanary: Run):
     with targets.running(targets.IDLE_LOOP, tmp_path, "-X", "disable-remote-debug") as program:
         ran = attach(loopcanary, str(program.pid))
     assert ran.returncode == 2
-    assert "does not let scripts in" in ran.stderr
+    assert "accepts no scripts" in ran.stderr
     assert leftovers(program) == []
 
 
@@ -198,7 +198,7 @@ def test_a_program_that_is_not_to_be_watched(tmp_path: Path, loopcanary: Run):
         targets.until(lambda: in_call(program.pid, "epoll_wait"))
         ran = attach(loopcanary, str(program.pid))
         assert ran.returncode == 2
-        assert "LOOPCANARY=0 is in its environment" in ran.stderr
+        assert "LOOPCANARY=0 in its environment" in ran.stderr
         ends_well(program)
 
 

@@ -309,7 +309,7 @@ def test_a_stall_is_printed_stored_and_reported(loopcanary: Run, place: Path) ->
 def test_a_run_ends_with_a_word_on_its_stalls(loopcanary: Run, place: Path) -> None:
     (place / "app.py").write_text(STALL)
     said = loopcanary("run", *CLEARLY, "app.py", LOOPCANARY_KEEPER="1").stderr
-    assert re.search(r"^\[loopcanary\] \d stalls? in \d bugs?| is still being stored: ", said, re.MULTILINE)
+    assert re.search(r"^\[loopcanary\] \d stalls? in \d bugs?| are still being stored: ", said, re.MULTILINE)
 
 
 def test_quiet_is_silent_and_stores(loopcanary: Run, place: Path) -> None:

@@ -384,7 +384,7 @@ def test_a_program_says_it_once(settings, loopcanary):
 def test_only_the_budget_is_taken_from_another_users_file(settings, capsys):
     settings.write_text('[ci]\nnew_bugs = 1\nhtml = "x"\nbaseline = "x"\n')
     assert ci_settings(str(settings.parent)) == CiSettings(budget=Budget(new_bugs=1))
-    assert f"{settings}: ci.baseline, ci.html: not taken" in capsys.readouterr().err
+    assert f"{settings}: ci.baseline, ci.html: ignored" in capsys.readouterr().err
 
 
 def test_a_file_that_is_named_is_taken_whole(settings, loopcanary):

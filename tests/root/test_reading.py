@@ -385,4 +385,4 @@ def test_what_a_hostile_schema_would_run_is_refused(loopcanary, store, kind):
     as_nobody(spoil)
     done = loopcanary("report")
     assert done.returncode == 2
-    assert "which no loopcanary makes" in done.stderr
+    assert "which loopcanary never makes" in done.stderr
