@@ -130,4 +130,4 @@ def test_doctor_lists_what_is_registered(installed: Registry) -> None:
         "problem",
         "of theirs 2: ModuleNotFoundError: No module named 'no_such_module'",
     )
-    assert rows["exporter csv"] == ("problem", "of theirs 2: the name is taken")
+    assert rows["exporter csv"] == ("problem", "of theirs 2: not loaded, its name is already taken")

@@ -40,7 +40,7 @@ PyObject *lc_fail_exit(PyObject *Py_UNUSED(module), PyObject *status)
         return NULL;
     }
     if (wanted < 0 || wanted > 255) {
-        return PyErr_Format(PyExc_ValueError, "%ld is no exit status: 0 to 255", wanted);
+        return PyErr_Format(PyExc_ValueError, "%ld is not an exit status: give 0 to 255", wanted);
     }
 #if defined(__GLIBC__)
     static bool registered; /* under the GIL */

@@ -90,7 +90,7 @@ class Registration:
         found = load(self.target) if isinstance(self.target, str) else self.target
         wanted = _TYPES.get(self.group)
         if wanted is not None and not isinstance(found, wanted):
-            raise TypeError(f"{self.target!r} is no {wanted.__name__}")
+            raise TypeError(f"{self.target!r} is not a {wanted.__name__}")
         return found
 
 

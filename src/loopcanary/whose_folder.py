@@ -117,7 +117,7 @@ def become_owner(folders: Iterable[str]) -> None:
     except OSError as error:
         why = f"root cannot become that user ({error.strerror})"
     if why is not None:
-        raise PermissionError(f"{names[0]} is user {user}'s, and {why}: run the command as that user")
+        raise PermissionError(f"{names[0]} belongs to user {user}, and {why}: run the command as that user")
 
 
 def _nearest(folder: str) -> str:

@@ -78,7 +78,7 @@ def test_a_library_that_kills_the_child_does_not_hide_the_others(libraries):
     libraries("deadly", library="import os; os._exit(3)")
     told = rows()
     assert told["loop good"][0] == "ok"
-    assert told["loop deadly"] == ("off", "the child that tried it died")
+    assert told["loop deadly"] == ("off", "the child process that tried it died")
 
 
 def test_what_is_absent_is_one_row(libraries):

@@ -37,13 +37,13 @@ class Unreadable:
 def test_what_threads_wait_in_may_be_read_or_not(rows, monkeypatch, tmp_path):
     (tmp_path / "call").touch()
     monkeypatch.setattr(rights, "_CALL", tmp_path / "call")
-    assert rows()["waits"] == ("ok", "the kernel tells what a thread waits in")
+    assert rows()["waits"] == ("ok", "the kernel shows what system call a thread waits in")
     monkeypatch.setattr(rights, "_CALL", tmp_path / "nothing")
     assert rows()["waits"][0] == "off"
     monkeypatch.setattr(rights, "_CALL", Unreadable())
     status, words = rows()["waits"]
     assert status == "off"
-    assert words.endswith("causes are less sure: this process is not dumpable (setuid, setcap)")
+    assert words.endswith("causes are less certain: this process is not dumpable (setuid, setcap)")
 
 
 @pytest.mark.parametrize(("allowed", "status"), [(31, "problem"), (32, "off"), (255, "off")])
@@ -70,4 +70,4 @@ def test_what_the_latest_run_lost_is_named(rows, tmp_path):
     store.close()
     status, words = rows(store=tmp_path / "store")["latest run"]
     assert status == "off"
-    assert words.startswith("shop (pid 41): what 2 threads waited in was not to be read: ")
+    assert words.startswith("shop (pid 41): what 2 threads waited in could not be read: ")

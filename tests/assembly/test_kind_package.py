@@ -183,7 +183,7 @@ assert loopcanary.statistics()["tracer_locks_reported"] == 1
         ("'no issue'", "TypeError: a tracer reports issues of registered kinds, not str"),
         (
             "wait('', -1)",
-            "ValueError: lock-wait.duration_ns: it is less than 0",
+            "ValueError: lock-wait.duration_ns: it is negative",
         ),
         ("wait('', holders=('h' * 99,) * 4_000)", "bytes are more than there is room for"),
     ],

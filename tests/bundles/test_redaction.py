@@ -341,7 +341,7 @@ def test_names_that_python_gives_stay() -> None:
 
 
 def test_what_cannot_be_redacted_is_said() -> None:
-    with pytest.raises(BundleError, match="'bytes' is nothing that can be redacted"):
+    with pytest.raises(BundleError, match="'bytes' cannot be redacted"):
         Redactor(["bytes"], KEY)
 
 
@@ -353,5 +353,5 @@ def test_a_key_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="cannot be read"):
         load_key(tmp_path / "none", make=False)
     (tmp_path / "short").write_text("short\n")
-    with pytest.raises(BundleError, match="is no key"):
+    with pytest.raises(BundleError, match="is not a key"):
         load_key(tmp_path / "short", make=False)

@@ -170,7 +170,7 @@ def test_a_program_in_a_lock_is_recognised(tmp_path: Path, loopcanary: Run):
         targets.until(lambda: in_call(program.pid, "futex"))
         ran = loopcanary("attach", "--timeout", "500ms", str(program.pid))
         assert ran.returncode == 1
-        assert ran.stderr.startswith(f"loopcanary: process {program.pid} did not get to it within 0.5 s")
+        assert ran.stderr.startswith(f"loopcanary: process {program.pid} did not respond within 0.5 s")
         assert f"main thread {program.pid} waits for a lock" in ran.stderr
         assert f"`loopcanary dump {program.pid}`" in ran.stderr
         # What was left behind does nothing but clear itself away, once the program runs on.
@@ -188,7 +188,7 @@ def test_a_program_that_lets_no_script_in(tmp_path: Path, loopcanary: Run):
     with targets.running(targets.IDLE_LOOP, tmp_path, "-X", "disable-remote-debug") as program:
         ran = attach(loopcanary, str(program.pid))
     assert ran.returncode == 2
-    assert "does not let scripts in" in ran.stderr
+    assert "accepts no scripts" in ran.stderr
     assert leftovers(program) == []
 
 
@@ -198,7 +198,7 @@ def test_a_program_that_is_not_to_be_watched(tmp_path: Path, loopcanary: Run):
         targets.until(lambda: in_call(program.pid, "epoll_wait"))
         ran = attach(loopcanary, str(program.pid))
         assert ran.returncode == 2
-        assert "LOOPCANARY=0 is in its environment" in ran.stderr
+        assert "LOOPCANARY=0 in its environment" in ran.stderr
         ends_well(program)
 
 
@@ -326,7 +326,7 @@ def test_an_answer_that_is_none_is_an_error(answer: bytes, tmp_path: Path):
     with targets.running(OBEDIENT, tmp_path) as program:
         box = asked(Process.of(program.pid), {"step": "load"}, "")
         Path(box.folder, "answer.json").write_bytes(answer)
-        assert box.answer() == {"error": "the process gave an answer that cannot be read"}
+        assert box.answer() == {"error": "the answer of the process cannot be read"}
         box.close()
 
 
@@ -336,7 +336,7 @@ def test_an_answer_that_is_no_file_is_an_error(make: Callable[[Path], None], tmp
         box = asked(Process.of(program.pid), {"step": "load"}, "")
         place = Path(box.folder, "answer.json")
         make(place)
-        assert box.answer() == {"error": "the process gave an answer that cannot be read"}
+        assert box.answer() == {"error": "the answer of the process cannot be read"}
         place.rename(tmp_path / "answer")
         box.close()
 
@@ -371,7 +371,7 @@ def test_links_everywhere_leave_no_place_for_a_request(tmp_path: Path):
     links = dict.fromkeys(("tmp", "var/tmp", "dev/shm"), str(tmp_path))
     process = planted(tmp_path, **links)
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(OutsideError, match="no request can be left for process 41"):
+    with pytest.raises(OutsideError, match="no request for process 41 can be written"):
         asked(process, {"step": "load"}, "")
     assert sorted(tmp_path.iterdir()) == before
 

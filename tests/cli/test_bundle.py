@@ -60,7 +60,7 @@ def test_what_is_bundled_here_can_be_asked_for_there(place: Path, capsys: Captur
     assert capsys.readouterr().out == "a.zip: 3 stalls and 1 other issue of 1 run.\n"
     assert (place / "a.zip").stat().st_mode & 0o777 == 0o600
     assert main(["import", "a.zip", "--store", "there"]) == 0
-    assert "3 new stalls and 1 other issue, 1 run, 1 remark on bugs." in capsys.readouterr().out
+    assert "3 new stalls and 1 other issue, 1 run, 1 note on bugs." in capsys.readouterr().out
     stalls, issues, sessions, remarks = everything(place / ".loopcanary")
     assert everything(place / "there") == (
         stalls,
@@ -85,7 +85,7 @@ def test_the_same_bundle_twice_adds_nothing(place: Path, capsys: Captured) -> No
     once = everything(place / "there")
     capsys.readouterr()
     assert main(["import", "a.zip", "--store", "there"]) == 0
-    assert "0 new stalls, 0 runs; 3 stalls had been there" in capsys.readouterr().out
+    assert "0 new stalls, 0 runs; 3 stalls already in the store" in capsys.readouterr().out
     assert everything(place / "there") == once
 
 
@@ -144,9 +144,9 @@ def test_an_ambiguous_start_is_an_error_in_any_store(place: Path, capsys: Captur
     other.close()
     both = ["bundle", ".loopcanary", "other", "-o", "a.zip"]
     assert main([*both, "--stall", "s1-"]) == 2
-    assert "s1- is the start of several: s1-1, s1-2, s1-3, s1-9; write more" in capsys.readouterr().err
+    assert "s1- is ambiguous: s1-1, s1-2, s1-3, s1-9 begin so; write more" in capsys.readouterr().err
     assert main([*both, "--bug", "1:f00"]) == 2
-    assert "1:f00 is the start of several: 1:f00d, 1:f00e; write more" in capsys.readouterr().err
+    assert "1:f00 is ambiguous: 1:f00d, 1:f00e begin so; write more" in capsys.readouterr().err
     assert not (place / "a.zip").exists()
     assert main([*both, "--stall", "s1-9"]) == 0
     assert ids_in("a.zip") == ["s1-9"]
@@ -163,7 +163,10 @@ def test_what_is_redacted_is_the_same_in_every_bundle_of_a_user(place: Path, cap
         assert not [name for name in archive.namelist() if b"orders" in archive.read(name)]
     capsys.readouterr()
     assert main(["bundle", "-o", "d.zip", "--redact", "secrets"]) == 2
-    assert "'secrets' is none of paths, names, source, args, hosts, fingerprints" in capsys.readouterr().err
+    assert (
+        "'secrets' cannot be replaced: use paths, names, source, args, hosts, fingerprints"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.usefixtures("filled")
@@ -180,7 +183,7 @@ def test_one_bad_bundle_and_none_is_taken(place: Path, capsys: Captured) -> None
 def test_lines_of_an_export_are_no_bundle(place: Path, capsys: Captured) -> None:
     main(["export", "--format", "jsonl", "-o", "a.jsonl"])
     assert main(["import", "a.jsonl"]) == 2
-    assert "it is no zip" in capsys.readouterr().err
+    assert "it is neither a zip nor a known text" in capsys.readouterr().err
 
 
 def test_stalls_older_than_the_store_keeps_are_counted(

@@ -56,7 +56,7 @@ def test_the_commands_own_status_comes_first(loopcanary: Run, place: Path) -> No
     result = loopcanary("ci", "--", "no-such-command")
     assert (result.returncode, result.stderr) == (
         127,
-        "loopcanary: no-such-command: there is no such command\n",
+        "loopcanary: no-such-command: command not found\n",
     )
 
 
@@ -96,7 +96,7 @@ def test_a_start_that_takes_too_long_breaks_the_budget(loopcanary: Run, place: P
         ("stalled_share = 2", "stalled_share = 2 cannot be used"),
         ("new_bugs = -1", "new_bugs = -1 cannot be used: write a whole number"),
         ("html = true", "html = True cannot be used: write a path"),
-        ('longest_stal = "1s"', "ci.longest_stal is no setting: use one of p99_delay, longest_stall"),
+        ('longest_stal = "1s"', "ci.longest_stal is not a setting: use one of p99_delay, longest_stall"),
     ],
 )
 def test_a_wrong_budget_is_named(place: Path, capsys: Captured, table: str, words: str) -> None:

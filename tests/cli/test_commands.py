@@ -109,17 +109,17 @@ def test_bad_use_is_status_2_and_one_line(
 
 def test_html_is_a_format_and_nonsense_is_not(capsys: Captured) -> None:
     main(["show", "1:f00d", "--format", "html"])
-    assert "html is not for this command: use text, json or markdown" in told(capsys)
+    assert "html is not a format of this command: use text, json or markdown" in told(capsys)
 
 
 @pytest.mark.usefixtures("place")
 def test_what_is_wrong_with_an_option_names_the_option(capsys: Captured) -> None:
     main(["run", "--threshold", "100", "app.py"])
-    assert "loopcanary: option --threshold: '100' is no duration" in told(capsys)
+    assert "loopcanary: option --threshold: '100' is not a duration" in told(capsys)
     main(["keep", "--notify", "soon"])
-    assert "loopcanary: option --notify: 'soon' is no way to notify" in told(capsys)
+    assert "loopcanary: option --notify: 'soon' is not a way to notify" in told(capsys)
     main(["run", "--methods-ring", "much", "app.py"])
-    assert "loopcanary: option --methods-ring: 'much' is no size" in told(capsys)
+    assert "loopcanary: option --methods-ring: 'much' is not a size" in told(capsys)
 
 
 def test_the_help_loads_nothing_heavy(loopcanary: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -261,7 +261,7 @@ def test_a_store_that_cannot_be_written_can_be_read(
 
     monkeypatch.setattr("loopcanary.assembly.store.recover", fail)
     assert main(["report"]) == 0
-    assert told(capsys) == "loopcanary: what killed programs left was not stored: it cannot be written"
+    assert told(capsys) == "loopcanary: flight files of killed programs were not stored: it cannot be written"
 
 
 def test_a_damaged_store_is_said(filled: Store, capsys: Captured) -> None:
@@ -312,7 +312,7 @@ def test_a_start_of_stalls_and_of_other_issues_is_ambiguous(filled: Store, capsy
     filled.put_issue(ISSUES[0])
     filled.close()
     assert main(["show", "s1-"]) == 2
-    assert told(capsys) == "loopcanary: s1- is the start of several: s1-1, s1-2, s1-jank-1; write more of it"
+    assert told(capsys) == "loopcanary: s1- is ambiguous: s1-1, s1-2, s1-jank-1 begin so; write more of it"
 
 
 def test_a_report_of_jank_alone_is_no_empty_one(store: Store, capsys: Captured) -> None:
@@ -331,7 +331,7 @@ def test_an_id_in_full_is_meant_where_others_begin_with_it(store: Store, capsys:
 @pytest.mark.usefixtures("filled")
 def test_an_ambiguous_start_names_the_candidates(capsys: Captured) -> None:
     assert main(["show", "1:"]) == 2
-    assert told(capsys) == "loopcanary: 1: is the start of several: 1:dead, 1:f00d; write more of it"
+    assert told(capsys) == "loopcanary: 1: is ambiguous: 1:dead, 1:f00d begin so; write more of it"
 
 
 def test_the_rank_of_a_report_is_enough(filled: Store, capsys: Captured) -> None:
@@ -344,13 +344,13 @@ def test_the_rank_of_a_report_is_enough(filled: Store, capsys: Captured) -> None
         assert [group["fingerprint"] for group in document["groups"]] == [fingerprint]
     for beyond in ("0", str(len(ranking) + 1)):
         assert main(["show", beyond]) == 1
-        assert f"has no bug number {beyond}; `loopcanary report` numbers them" in told(capsys)
+        assert f"has no bug number {beyond}; `loopcanary report` shows the numbers" in told(capsys)
 
 
 @pytest.mark.usefixtures("filled")
 def test_an_unknown_one_is_not_found(capsys: Captured) -> None:
     assert main(["show", "zzz\x1b[2J"]) == 1
-    assert "begins with zzz\\x1b[2J; `loopcanary report` has them" in told(capsys)
+    assert "begins with zzz\\x1b[2J; `loopcanary report` shows them" in told(capsys)
 
 
 @pytest.mark.parametrize(

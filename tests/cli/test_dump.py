@@ -429,7 +429,7 @@ def test_a_program_that_is_not_python():
             found = targets.until(lambda: sleeps(program.pid))
         finally:
             program.kill()
-    assert found.why.startswith(f"process {program.pid} runs no Python: it is ")
+    assert found.why.startswith(f"process {program.pid} does not run Python: it is ")
     assert not found.is_refused
 
 

@@ -101,17 +101,17 @@ def test_programs_go_by_their_names(place: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "status", "says"),
     [
-        (["--format", "svg"], 2, "'svg' is no format: use perfetto, chrome"),
+        (["--format", "svg"], 2, "'svg' is not a format: use perfetto, chrome"),
         (["--format", "csv", "--bug", "9"], 1, "no bug in the store begins with 9"),
         (
             ["--format", "csv", "--bug", "1:"],
             2,
-            "1: is the start of several: 1:beef, 1:dead, 1:f00d; ",
+            "1: is ambiguous: 1:beef, 1:dead, 1:f00d begin so; ",
         ),
         (
             ["--format", "csv", "--stall", "s1-"],
             2,
-            "s1- is the start of several: s1-1, s1-2, s1-3; ",
+            "s1- is ambiguous: s1-1, s1-2, s1-3 begin so; ",
         ),
         (["--format", "csv", "--stall", "x"], 1, "no stall in the store begins with x"),
         (["--format", "csv", "--scene", "nowhere"], 1, "no stall matches"),

@@ -109,7 +109,7 @@ def test_a_folder_that_is_no_store_is_left_alone(place: Path, capsys: Captured, 
     (place / "notes" / "today").touch()
     (place / "notes" / ".gitignore").write_text("*.pyc\n")
     assert main([*arguments, "notes"]) == 2
-    assert f"loopcanary: {place}/notes is no store: `loopcanary run" in capsys.readouterr().err
+    assert f"loopcanary: {place}/notes is not a store: `loopcanary run" in capsys.readouterr().err
     assert sorted(path.name for path in (place / "notes").iterdir()) == [".gitignore", "today"]
 
 

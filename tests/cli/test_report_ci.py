@@ -118,8 +118,8 @@ def test_a_baseline_is_a_bundle_or_a_report_or_known_to_git(old: Path, place: Pa
     ("named", "words"),
     [
         ("nowhere", "there is no baseline nowhere: name a store, a bundle"),
-        ("empty", "the baseline empty is no store"),
-        ("notes.txt", "the baseline notes.txt is no report: make one with"),
+        ("empty", "the baseline empty is not a store"),
+        ("notes.txt", "the baseline notes.txt is not a report: make one with"),
         ("main:known.json", "git has no baseline main:known.json: "),
     ],
 )

@@ -278,7 +278,7 @@ def test_one_line_says_that_nothing_can_be_stored(homeless: Run, quiet: list[str
     assert result.returncode == 0
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("loopcanary: ")]
     assert line.startswith("loopcanary: neither ")
-    assert line.endswith(" can be written: choose a --store; stalls are not stored")
+    assert line.endswith(" can be written: stalls are not stored; choose another --store")
     assert bool(SAID.search(result.stderr)) is not bool(quiet)
 
 
@@ -286,7 +286,7 @@ def test_commands_need_no_home_of_the_users_own(homeless: Run) -> None:
     report, doctor = homeless("report"), homeless("doctor", "--no-self-test")
     assert (report.returncode, len(report.stderr.splitlines())) == (2, 1), report.stderr
     assert (doctor.returncode, doctor.stderr) == (0, "")
-    assert "can be written: choose a --store" in doctor.stdout
+    assert "choose another --store" in doctor.stdout
 
 
 # ---- watching -----------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def test_a_stall_is_printed_stored_and_reported(loopcanary: Run, place: Path) ->
 def test_a_run_ends_with_a_word_on_its_stalls(loopcanary: Run, place: Path) -> None:
     (place / "app.py").write_text(STALL)
     said = loopcanary("run", *CLEARLY, "app.py", LOOPCANARY_KEEPER="1").stderr
-    assert re.search(r"^\[loopcanary\] \d stalls? in \d bugs?| is still being stored: ", said, re.MULTILINE)
+    assert re.search(r"^\[loopcanary\] \d stalls? in \d bugs?| are still being stored: ", said, re.MULTILINE)
 
 
 def test_quiet_is_silent_and_stores(loopcanary: Run, place: Path) -> None:

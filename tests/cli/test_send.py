@@ -247,7 +247,7 @@ def test_what_is_refused_is_not_sent_again_and_not_deleted(
     receiver.script += [behaviour]
     assert main(["bundle", "--send", receiver.address, "--delete"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{receiver.address}: the bundle was not sent: it answers {status}" in line
+    assert f"{receiver.address}: the bundle was not sent: the receiver answers {status}" in line
     assert len(receiver.headers) == 1
     assert left(filled) == IDS
 
@@ -299,12 +299,12 @@ def test_the_token_is_sent_and_never_shown(
 
 
 WRONG = [
-    (["--send", "http://example.org/"], "https is wanted for other machines"),
+    (["--send", "http://example.org/"], "use https for other machines"),
     (["--send", "ftp://example.org/"], "begins with https://"),
     (["--send", "example.org"], "begins with https://"),
-    (["--send", "https://me:s3cr3t@example.org/"], "has a user name"),
-    (["--send", "https://me:s3cr3t/and-more@example.org/"], "is no address"),
-    (["--send", "https://[::1/"], "is no address"),
+    (["--send", "https://me:s3cr3t@example.org/"], "contains a user name"),
+    (["--send", "https://me:s3cr3t/and-more@example.org/"], "is not an address"),
+    (["--send", "https://[::1/"], "is not an address"),
     ([], "name a file with --output, or a receiver with --send"),
     (["-o", "a.zip", "--send", "https://example.org/"], "name a file with --output, or a receiver"),
     (["-o", "a.zip", "--delete"], "--delete needs --send"),
@@ -330,7 +330,7 @@ def test_a_token_of_several_words_is_refused(
     monkeypatch.setenv("LOOPCANARY_SEND_TOKEN", "s3cr3t words")
     assert main(["bundle", "--send", receiver.address]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == "loopcanary: LOOPCANARY_SEND_TOKEN is not a token: one word of ASCII is wanted"
+    assert line == "loopcanary: LOOPCANARY_SEND_TOKEN is not a token: write one word of ASCII"
     assert receiver.headers == []
 
 

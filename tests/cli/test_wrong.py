@@ -34,8 +34,8 @@ def test_the_text_names_nothing_and_nothing_is_written_unasked(
 ) -> None:
     assert main(["wrong", which]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("**A verdict is wrong** (loopcanary ")
-    assert "What is wrong with it, and what is right" in text
+    assert text.startswith("**Wrong diagnosis** (loopcanary ")
+    assert "What is wrong, and what is right" in text
     assert stall.cause.value in text
     assert stall.culprit is not None
     for told in (stall.culprit.file, stall.culprit.qualname, SESSION.host, SESSION.name):

@@ -68,11 +68,11 @@ def test_a_folder_of_that_name_is_no_file(tmp_path):
 @pytest.mark.parametrize(
     ("stem", "content", "says"),
     [
-        ("loopcanary", b"threshold = ", "is no valid TOML"),
-        ("loopcanary", b'name = "\xff"', "is no valid TOML"),
-        ("pyproject", b"[tool.loopcanary\n", "is no valid TOML"),
+        ("loopcanary", b"threshold = ", "is not valid TOML"),
+        ("loopcanary", b'name = "\xff"', "is not valid TOML"),
+        ("pyproject", b"[tool.loopcanary\n", "is not valid TOML"),
         ("pyproject", b'[tool]\nloopcanary = "x"', "write [tool.loopcanary]"),
-        ("loopcanary", b"x = " + b"[" * 5_000, "is no valid TOML"),
+        ("loopcanary", b"x = " + b"[" * 5_000, "is not valid TOML"),
     ],
 )
 def test_a_broken_file_is_one_line_with_its_path(tmp_path, stem, content, says):

@@ -135,7 +135,7 @@ def to_sleep(seconds: float) -> str:
 
 
 def in_a_task(function: str, what: str) -> str:
-    made = f"Make `{function}` an `async def` if what calls it takes one, else let it start a task"
+    made = f"Make `{function}` an `async def` if its caller takes one, else let it start a task"
     return f"{made} (`asyncio.create_task(...)`); there, {what}"
 
 
@@ -365,8 +365,7 @@ EVENTS = {"syscall": "read", "target": Target(kind=TargetKind.OTHER, name="anon_
 PIPE = {"syscall": "read", "target": Target(kind=TargetKind.PIPE, name="")}
 DNS = {"syscall": "poll"}
 IN_PROCESS = (
-    "Give it less at a time, or have a process pool do what it computes: it holds the GIL, so that a thread "
-    "does not help."
+    "Give it less at a time, or run it in a process pool: it holds the GIL, so that a thread does not help."
 )
 ON_THREAD = "Run it with `await asyncio.to_thread(...)`: it releases the GIL while it works."
 
@@ -511,7 +510,7 @@ KNOWN = [
         "a C function sleeps",
         ("libc.poll(None, 0, 300)",),
         {"syscall": "poll", "args": (0, 0, 300)},
-        "Run `libc.poll(None, 0, 300)` with `await asyncio.to_thread(...)`: it sleeps by itself.",
+        "Run `libc.poll(None, 0, 300)` with `await asyncio.to_thread(...)`: the sleep is inside it.",
     ),
     Known(
         "a loop waits for the clock",
@@ -553,15 +552,15 @@ KNOWN = [
         "a function frees what it made",
         ("ledger.summary()",),
         RUNS,
-        "Let `ledger.summary()` make less, or free that in pieces: a function frees its objects as it "
-        "returns, and holds the GIL.",
+        "Let `ledger.summary()` make fewer objects, or free them in pieces: a function frees its objects "
+        "as it returns, and holds the GIL.",
     ),
     Known(
         "a task frees what it kept",
         (),
         RUNS,
-        "Let go of what the task keeps in pieces, before it ends: freeing so many objects at once takes "
-        "long, and holds the GIL.",
+        "Before the task ends, free in pieces what it keeps: freeing so many objects at once takes long, "
+        "and holds the GIL.",
     ),
     Known(
         "serialised, not parsed",
@@ -631,7 +630,7 @@ def test_a_packages_own_line_is_not_advised_about_as_any_line():
     assert own.advice is not None
 
 
-FREES = "make less, or free that in pieces: a function frees its objects as it returns"
+FREES = "make fewer objects, or free them in pieces: a function frees its objects as it returns"
 LEDGER = "class Ledger:\n    def summary(self):\n        return 3\n"
 
 
@@ -719,7 +718,7 @@ def test_a_text_that_grows_in_a_loop_is_joined_once(call, grows):
 def test_a_polling_loop_is_counted():
     stall = told(CODE, "time.sleep(0.005)", kernel=SLEEPS_AGAIN)
     assert stall.title == "polling by time.sleep(0.005) in wait (app.py:32)"
-    assert "Some 28 of `time.sleep(0.005)` in a row, in the loop of line 31." in stall.evidence
+    assert "About 28 calls of `time.sleep(0.005)` in a row, in the loop of line 31." in stall.evidence
     long, stopped = told(CODE, "time.sleep(0.2)", kernel=SLEEPS_AGAIN), told(CODE, "time.sleep(0.005)")
     assert not [said for said in (*long.evidence, *stopped.evidence) if "in a row" in said]
 
@@ -833,7 +832,7 @@ class Window:
     def work(self):
         crunch(self.frames)
 """
-HANDED, SLOT, RUN = "Hand over the function", "Emit a signal", "Call `start()`"
+HANDED, SLOT, RUN = "Pass the function", "Emit a signal", "Call `start()`"
 
 
 @pytest.mark.parametrize(
@@ -900,9 +899,13 @@ RESOLVER = ("dns/resolver.py:resolve", "mailcheck/check.py:verify")
         (
             (*RESOLVER, "verify(mail)"),
             DNS,
-            "Run `verify(mail)` with `await asyncio.to_thread(...)`: it waits by itself.",
+            "Run `verify(mail)` with `await asyncio.to_thread(...)`: the wait is inside it.",
         ),
-        (("/subprocess.py:wait", "mailcheck/check.py:verify", "verify(mail)"), WAITS, "it waits by itself."),
+        (
+            ("/subprocess.py:wait", "mailcheck/check.py:verify", "verify(mail)"),
+            WAITS,
+            "the wait is inside it.",
+        ),
         (("socket.getaddrinfo(mail, 25)",), DNS, "Resolve names with `await loop.getaddrinfo(...)`"),
         (
             ("mailcheck/check.py:verify", "verify(mail)"),

@@ -26,7 +26,7 @@ def crashed(fault=FAULT, taken=LAST, **more):
         (
             Fault(signal="SIGSEGV", is_stack_over=True),
             "crashed: stack overflow (SIGSEGV) in image.resize(3), in handler (app.py:3)",
-            "the stack has run over",
+            "a stack overflow",
         ),
     ],
 )

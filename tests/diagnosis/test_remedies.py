@@ -213,7 +213,7 @@ STORIES = [
     Story("shutil.copytree(a, b)", "reads", "`shutil.copytree(a, b)` with `await", "/shutil.py:copytree"),
     Story("os.listdir(folder)", "lists", "List folders"),
     Story("os.stat(path)", "stats", "Ask the file system"),
-    Story("os.unlink(path)", "unlinks", "Change folders"),
+    Story("os.unlink(path)", "unlinks", "Make, rename and remove files"),
     Story("path.read_text()", "opens", "anyio.Path", "/pathlib.py:open /pathlib.py:read_text"),
     Story(
         "list(usage(root))",
@@ -231,7 +231,7 @@ STORIES = [
     ),
     Story("plots.load(rows)", "computes in Python", "`QThread`", "plots/model.py:load", loop="qt"),
     Story("session.get(url)", "polls", "`AsyncSession`", FETCHES),
-    Story("list(resolved(root))", "computes in Python", "is taken apart in Python", "/posixpath.py:realpath"),
+    Story("list(resolved(root))", "computes in Python", "is split in Python", "/posixpath.py:realpath"),
     Story("tempfile.mkstemp()", "opens", "temporary files", "/tempfile.py:mkstemp"),
     Story("open(path)", "opens", "to_thread(open"),
     Story("file.read()", "reads", "Read the file"),
@@ -1035,7 +1035,7 @@ def test_every_loop_has_words_for_every_way(loop):
         ("pygame", "pygame", "out of the frame"),
         ("novel", OTHER, "hand the result back"),
         ("twisted", "twisted", "deferToThread"),
-        ("thread", "thread", "queue of jobs"),
+        ("thread", "thread", "job queue"),
     ],
 )
 def test_loops_are_advised_in_their_own_words(kind, loop, says):

@@ -269,6 +269,6 @@ def test_doctor_names_rights_that_only_our_threads_have(place):
     assert told() == []
     ((status, words),) = told()
     assert status == "off"
-    assert "threads of loopcanary's may do more than its main thread: CapEff " in words
+    assert "threads of loopcanary have more privileges than its main thread: CapEff " in words
     assert words.endswith(f", not {_NONE}, NoNewPrivs 0, not 1")
     assert told() == []

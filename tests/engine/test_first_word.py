@@ -70,4 +70,4 @@ def test_a_hang_is_judged_while_it_lasts(place: Place):
     # Whatever it blames: a busy host may not have run it for most of the time.
     line_with(program, "still in progress")
     (place.folder / "over").touch()
-    assert "over after " in program.communicate(timeout=GIVES_UP_S)[1]
+    assert "ended after " in program.communicate(timeout=GIVES_UP_S)[1]

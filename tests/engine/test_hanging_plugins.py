@@ -150,7 +150,7 @@ def hangs_in(folder: str) -> str:
 
 
 def failed(folder: str, part: str) -> str:
-    why = f"TimeoutError: it has not come back after 2 s, {hangs_in(folder)}"
+    why = f"TimeoutError: it has not returned after 2 s, {hangs_in(folder)}"
     return f"loopcanary: {part} failed and is switched off: {why}"
 
 
@@ -225,7 +225,7 @@ def test_a_stop_that_hangs_is_named_and_nothing_is_lost(place: Place, keeper: st
 @pytest.mark.parametrize("keeper", ["0", "1"])
 @pytest.mark.parametrize(
     ("where", "why"),
-    [("counts", "TimeoutError: it has not come back"), ("list", "TypeError: it gives no dict")],
+    [("counts", "TimeoutError: it has not returned"), ("list", "TypeError: it did not return a dict")],
 )
 def test_counts_that_hang_or_are_none_cost_themselves(place: Place, where: str, why: str, keeper: str):
     plugins = plugged_in(place)
@@ -270,7 +270,7 @@ def test_it_is_waited_for_once_and_not_in_a_forked_child(place: Place, where: st
     done = place.run(
         hanging(place, FORKS), PYTHONPATH=plugins, HANGS=where, LOOPCANARY="", LOOPCANARY_KEEPER="0"
     )
-    assert (done.stderr.count("hangs"), done.stderr.count("has not come back")) == (1, 1)
+    assert (done.stderr.count("hangs"), done.stderr.count("has not returned")) == (1, 1)
     assert place.culprits() == ["child", "seen"]
 
 
@@ -348,7 +348,7 @@ def test_what_holds_up_the_program_is_named_while_it_hangs(
     )
     lines = lines_until_the_end(process, hangs_in(plugins))
     told = re.compile(
-        rf"loopcanary: {part} has held up the calling thread for \d+ s, {re.escape(hangs_in(plugins))}"
+        rf"loopcanary: {part} has blocked the calling thread for \d+ s, {re.escape(hangs_in(plugins))}"
     )
     assert any(map(told.fullmatch, lines)), lines
     assert process.stdout is not None

@@ -102,5 +102,5 @@ def test_the_portable_engine_says_that_it_cannot(place: Place):
         LOOPCANARY_KEEPER="0",
     )
     assert (
-        "loopcanary: exit_when_hung needs the native engine: this process does not end itself" in done.stderr
+        "loopcanary: exit_when_hung needs the native engine: this process will not end itself" in done.stderr
     )

@@ -220,7 +220,7 @@ def test_where_the_environment_was_removed_that_is_said(place: Place):
     )
     assert done.returncode == FAILED_ON_STALL, done.stderr
     assert (
-        "loopcanary: judging failed; what stalls is not shown; of the native engine the next report stores it"
+        "loopcanary: judging failed; stalls are not shown; with the native engine the next report stores them"
         in done.stderr
     )
     assert "Traceback" not in done.stderr

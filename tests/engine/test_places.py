@@ -152,7 +152,7 @@ def test_a_disk_that_is_full(place, small_disk, keeper):
     assert len(lines) == 1 or (keeper == "1" and not lines)  # a program waits a second for its keeper
     for line in lines:
         assert line.startswith(
-            "loopcanary: store failed; while it fails stalls are shown and not stored; "
+            "loopcanary: store failed; while it fails, stalls are shown but not stored; "
             "the next report may have the first ones: StoreError: "
         )
     # What could not be stored waits for room.

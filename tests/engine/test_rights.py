@@ -50,9 +50,9 @@ _DROP = """
 
 
 _KCMP = {"x86_64": 312, "aarch64": 272}[platform.machine()]
-_NOT_STORED = "store failed; while it fails stalls are shown and not stored"
-_NOT_TAKEN = "keeper failed; what stalls is stored by the next report, and not shown before"
-_NOT_LOADED = "judging failed; what stalls is not shown; of the native engine the next report stores it"
+_NOT_STORED = "store failed; while it fails, stalls are shown but not stored"
+_NOT_TAKEN = "keeper failed; the next report stores the stalls; they are not shown before"
+_NOT_LOADED = "judging failed; stalls are not shown; with the native engine the next report stores them"
 
 
 @as_root
@@ -133,7 +133,7 @@ def test_what_is_not_to_be_read_after_a_drop_is_said(place):
     (session,) = place.sessions().values()
     assert session.statistics["calls_refused"] == 1
     assert (
-        "what 1 thread waited in was not to be read: the process was not dumpable (it had changed its user), "
+        "what 1 thread waited in could not be read: the process was not dumpable (it had changed its user), "
         "or a sandbox refused"
     ) in list(guard_words(session))
 
@@ -196,7 +196,7 @@ def test_a_program_with_few_descriptors_has_them_all(place, way):
     watched = run_within(place, [*way, program], place.environment(), resource.RLIMIT_NOFILE, 20)
     assert watched.stdout == plain.stdout
     (line,) = watched.stderr.splitlines()
-    assert line.startswith("loopcanary: nothing is watched: 20 descriptors are allowed (ulimit -n)")
+    assert line.startswith("loopcanary: nothing is watched: 20 file descriptors are allowed (ulimit -n)")
 
 
 def test_a_program_without_descriptors_gets_none_of_ours(place):

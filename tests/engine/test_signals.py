@@ -256,4 +256,4 @@ def test_the_portable_engine_says_that_it_notes_none(place: Place):
         LOOPCANARY_ENGINE="portable",
         LOOPCANARY_KEEPER="0",
     )
-    assert "loopcanary: signals needs the native engine: who sends them is not noted" in done.stderr
+    assert "loopcanary: signals needs the native engine: their senders are not recorded" in done.stderr

@@ -397,7 +397,7 @@ def test_a_report_that_was_cut_is_read_up_to_there(form: str) -> None:
 
 def test_what_is_not_read_is_counted_by_line(capsys: Captured) -> None:
     issues_of(f"Hello\n\n```\n{ONE}\n```\nany idea?\n> me too\n")
-    assert "3 lines are of nothing that is known (1, 6-7)" in capsys.readouterr().err
+    assert "3 lines without known content (1, 6-7)" in capsys.readouterr().err
 
 
 PIECES = [ONE, BARE, PRINTED, json.dumps(SQL), json.dumps(LEAK), json.dumps(START), json.dumps(ANALYSED)]

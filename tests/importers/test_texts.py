@@ -82,7 +82,7 @@ def test_several_blocks_in_a_file_and_again_add_nothing(capsys: Captured) -> Non
     capsys.readouterr()
     stalls, _ = taken(path)
     assert len(stalls) == 3
-    assert "3 stalls had been there" in capsys.readouterr().out
+    assert "3 stalls already in the store" in capsys.readouterr().out
 
 
 def test_a_bug_survives_a_build() -> None:
@@ -123,7 +123,7 @@ def test_what_is_cut_or_odd_is_read_as_far_as_it_goes(capsys: Captured) -> None:
     (stall,), (session,) = taken("in")
     assert session.host == "a = b"
     assert stall.culprit is not None
-    assert "a.log: 2 lines are of nothing that is known (1, 3" in capsys.readouterr().err
+    assert "a.log: 2 lines without known content (1, 3" in capsys.readouterr().err
 
 
 def test_new_year() -> None:

@@ -135,11 +135,11 @@ def test_the_status_says_which_keepers_are_at_work(start: Start, store: Path):
     out, err = asked.communicate(timeout=GIVES_UP_S)
     assert (asked.returncode, err) == (0, "")
     assert out.startswith(f"{store}: pid {keeper.pid}, loopcanary ")
-    assert f"; watches 1 program ({program.pid}); took in 0 programs, 0 stalls\n" in out
+    assert f"; watches 1 program ({program.pid}); has stored 0 stalls of 0 programs\n" in out
     keeper.kill()
     keeper.wait(timeout=GIVES_UP_S)
     asked = start("keep", "--status", store)
-    assert asked.communicate(timeout=GIVES_UP_S) == ("no keeper is at work\n", "")
+    assert asked.communicate(timeout=GIVES_UP_S) == ("no keeper is running\n", "")
     assert asked.returncode == 1
 
 
@@ -178,5 +178,5 @@ def test_a_folder_that_is_no_store_is_not_made_one(start: Start, tmp_path: Path,
     keeper = start("keep", *apart, tmp_path)
     out, err = keeper.communicate(timeout=GIVES_UP_S)
     assert (keeper.returncode, out) == (2, "")
-    assert "is no store" in err
+    assert "is not a store" in err
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

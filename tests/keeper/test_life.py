@@ -224,7 +224,7 @@ def test_a_hang_is_reported_at_each_stage_and_its_end(program: Program):
     program.write()
     program.look(begin + 302 * S)
     [over] = program.texts(begin + 302 * S)
-    assert over.startswith("[loopcanary] over after 5 m 1 s: ")
+    assert over.startswith("[loopcanary] ended after 5 m 1 s: ")
     assert [one.state for one in program.stored()] == [StallState.ENDED]
 
 
@@ -453,7 +453,7 @@ def test_a_reporter_that_hangs_is_given_up_for_all_programs(
         one.look(NOW)
         one.close()
     over.set()
-    assert caplog.text.count("it has not come back after") == 1
+    assert caplog.text.count("it has not returned after") == 1
     assert [one.removed for one in programs] == [1, 1]
 
 
@@ -466,7 +466,7 @@ def test_an_interceptor_that_hangs_is_given_up():
     bounded = plugins.interceptor(waits)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("loopcanary.engine.apart.PATIENCE_S", 0.1)
-        for why in ("it has not come back", "it did not come back before"):
+        for why in ("it has not returned", "it did not return before"):
             with pytest.raises(TimeoutError, match=why):
                 bounded(None)  # type: ignore[arg-type]
     over.set()

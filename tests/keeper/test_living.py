@@ -74,7 +74,7 @@ def test_a_hang_is_reported_while_c_holds_the_gil(start: Start, store: Path):
     [bound] = [line for line in limits(status["pid"]) if line.startswith("Max data size")]
     assert bound.split()[3] == str(256 << 20)
     rest = released(program)
-    assert "[loopcanary] over after " in rest
+    assert "[loopcanary] ended after " in rest
     assert re.search(r"\[loopcanary\] [0-9]+ stalls? in [0-9]+ bugs?, ", rest)
     assert [stall.state for stall in stored(store)] == [StallState.ENDED]
     assert flight_files(store) == []
@@ -93,7 +93,7 @@ def test_one_that_is_killed_in_a_hang_is_stored_as_killed(start: Start, store: P
 def test_own_code_sees_a_hang_when_it_is_over(start: Start, store: Path):
     program = held(start, store, "--drop")
     assert stored(store) == []
-    assert " over after " not in released(program)
+    assert " ended after " not in released(program)
     assert stored(store) == [], "dropped by the program"
 
 
@@ -170,7 +170,7 @@ def test_a_keeper_notifies_of_a_hang_and_of_its_end(start: Start, store: Path):
         program = held(start, store, **ways)
         assert is_of_a_hang(there.next()["text"])
         released(program)
-        while "over after" not in (text := there.next()["text"]):
+        while "ended after" not in (text := there.next()["text"]):
             assert is_of_a_hang(text)  # it was released late
 
 
@@ -192,7 +192,7 @@ def test_a_persons_keeper_takes_over_from_a_programs(start: Start, store: Path):
         assert line_of(keeper) == f"at work: {store}\n"
         while statuses(str(store))[0].get("pid") != keeper.pid:
             assert keeper.poll() is None
-        assert "[loopcanary] over after " in released(program)
+        assert "[loopcanary] ended after " in released(program)
         assert there.next()["text"].startswith(("`hang of ", "`not responding (ANR) for "))
         keeper.terminate()
         assert keeper.communicate(timeout=GIVES_UP_S) == ("", "")

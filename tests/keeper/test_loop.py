@@ -324,7 +324,7 @@ def test_one_that_a_person_started_waits_for_the_seat(
     keeper.run()
     keeper.end()
     assert files.taken == ["dead"]
-    assert said == [f"{store}: another keeper is at work; this one waits"]
+    assert said == [f"{store}: another keeper is running; this keeper waits"]
 
 
 def test_a_store_that_was_removed_is_made_again(kept: KeptStore, asked: Asked, store: Path):

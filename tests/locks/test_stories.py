@@ -336,7 +336,7 @@ def test_a_deadlock_says_who_holds_what():
     [
         (opposite_order, "Take locks in the same order"),
         (nested_block, "It is not reentrant"),
-        (a_child_needs_the_parents_lock, "Wait for the task when the lock has been released"),
+        (a_child_needs_the_parents_lock, "Release the lock before waiting for the task"),
     ],
 )
 def test_the_advice_fits_the_circle(story, advice):

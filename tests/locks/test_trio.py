@@ -106,7 +106,7 @@ def test_a_nursery_that_needs_the_lock_around_it(story):
     (issue,) = reported(story)
     (child, parent) = sorted(issue.cycle, key=lambda wait: wait.task != "child")
     assert (child.waits_for, parent.waits_for) == ("Lock 'lock'", "the task child")
-    assert issue.advice.startswith("Wait for the task when the lock has been released")
+    assert issue.advice.startswith("Release the lock before waiting for the task")
 
 
 def test_of_several_circles_the_same_is_reported():

@@ -99,7 +99,7 @@ def test_the_programs_own_shared_memory_has_room(tmp_path):
     done = run(tmp_path, TAKES_MEMORY, "-m", "loopcanary", "run", "--methods", ".")
     assert done.stdout == "over\n"
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("loopcanary: methods: ")]
-    assert said.startswith("loopcanary: methods: some threads have less room for calls, or none: ")
+    assert said.startswith("loopcanary: methods: fewer calls of some threads are kept, or none: ")
 
 
 def test_rings_of_eight_processes_take_a_quarter(tmp_path):

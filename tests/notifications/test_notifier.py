@@ -63,7 +63,7 @@ def test_a_hang_is_notified_at_each_step_to_its_end():
     assert told.hear(5, anr) == ["not responding (ANR) for 6.00 s and still in progress"]
     assert told.hear(6, anr) == []
     over = replace(anr, state=StallState.ENDED, duration_ns=7 * S)
-    assert told.hear(7, over) == ["over after 7.00 s"]
+    assert told.hear(7, over) == ["ended after 7.00 s"]
     told.desk.end()
     assert told.desk.withheld == 0
 

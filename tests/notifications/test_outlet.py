@@ -105,7 +105,7 @@ def test_a_hanging_receiver_is_left_behind_at_the_end():
     assert receiver.has_one.wait(GIVES_UP_S)
     outlet.close(0.0)
     assert outlet.counts.lost == 2
-    assert outlet.counts.problem == "the end came first"
+    assert outlet.counts.problem == "the process ended before they were sent"
     receiver.may.set()
     assert outlet.rest(GIVES_UP_S)
 

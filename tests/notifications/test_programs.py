@@ -99,9 +99,9 @@ def ended(program: subprocess.Popen[str], said: str | None = None) -> tuple[str,
 
 
 def stalls_in(titles: list[str]) -> int:
-    """How many stalls these titles are about. "over after" is about a stall that was reported as a hang
+    """How many stalls these titles are about. "ended after" is about a stall that was reported as a hang
     before: on a busy machine short stalls become hangs."""
-    begun = [title for title in titles if not title.startswith("over after ")]
+    begun = [title for title in titles if not title.startswith("ended after ")]
     counts = [re.match(r"(\d+) more stalls? until the end", title) for title in begun]
     return sum(1 if count is None else int(count[1]) for count in counts)
 

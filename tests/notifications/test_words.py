@@ -52,7 +52,7 @@ def test_what_was_withheld_has_its_time():
     assert told(HANG, replace(withheld, count=1), is_counted=True).more == ""
     rest = rest_of(withheld, "loopcanary report --store /srv/shop")
     assert rest.title == "12 more stalls until the end, 4.10 s in all"
-    assert rest.more == "longest 1.00 s; `loopcanary report --store /srv/shop` has them all"
+    assert rest.more == "longest 1.00 s; `loopcanary report --store /srv/shop` shows them all"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_urgent_says_so(found, begins):
 
 
 def test_a_stall_notified_in_progress_is_over_in_the_end():
-    assert over_of(ANR, SESSION).title.startswith("over after 6.00 s: ")
+    assert over_of(ANR, SESSION).title.startswith("ended after 6.00 s: ")
     assert over_of(ANR, SESSION).stalls == 0
 
 
@@ -353,5 +353,5 @@ def test_no_address_and_no_file_say_where_to_put_it(tmp_path):
     with pytest.raises(AddressError, match="cannot be read: No such file"):
         read_address({}, tmp_path / "none")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(AddressError, match="it is no text"):
+    with pytest.raises(AddressError, match="it is not text"):
         read_address({}, tmp_path / "binary")

@@ -103,6 +103,6 @@ def test_doctor_finds_the_package(prepared, tree: Path, package_path: Path):
 def test_doctor_says_which_children_are_not_watched(environment, package_path: Path):
     (environment.site_packages / "packages.pth").write_text(f"{package_path}\n", encoding="utf-8")
     show = "from loopcanary.assembly import doctor; print(*doctor._children(doctor.config.load()))"
-    assert "not a Python with -E, -I or -S" in environment.run("-c", show).stdout
+    assert "except a Python with -E, -I or -S" in environment.run("-c", show).stdout
     off = environment.run("-c", show, LOOPCANARY_FOLLOW_CHILDREN="off").stdout
     assert off == "children off not watched (follow_children)\n"

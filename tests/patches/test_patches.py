@@ -254,5 +254,5 @@ def test_doctor_says_that_a_list_has_no_more_room(tmp_path):
         Path(f"{flight}.patches").write_bytes(full[:BYTES_MAX])
         assert patches_of(program.pid) == [
             ("attribute", "on", "of.a.module.name"),
-            ("patches", "off", "there may be more: no room to write it down"),
+            ("patches", "off", "there may be more: the list is full"),
         ]

@@ -70,8 +70,8 @@ def test_a_marker_is_nearer_than_the_option() -> None:
     [
         (marked("50ms"), "takes max_stall and allow, not values without a name"),
         (marked(max_stal="1s"), "takes max_stall and allow, not max_stal"),
-        (marked(max_stall=50), "max_stall: 50 is no text such as '50ms'"),
-        (marked(max_stall="soon"), "max_stall: 'soon' is no duration"),
+        (marked(max_stall=50), "max_stall: 50 is not a duration such as '50ms'"),
+        (marked(max_stall="soon"), "max_stall: 'soon' is not a duration"),
         (marked(allow="json.loads"), "allow is a list of texts"),
         (marked(allow=[1]), "allow is a list of texts"),
     ],
@@ -82,5 +82,5 @@ def test_a_marker_that_is_wrong_is_named(marker: Any, words: str) -> None:
 
 
 def test_a_duration_that_is_none_is_named() -> None:
-    with pytest.raises(ValueError, match="--loopcanary-fail: '5' is no duration"):
+    with pytest.raises(ValueError, match="--loopcanary-fail: '5' is not a duration"):
         duration_ns("5", "--loopcanary-fail")

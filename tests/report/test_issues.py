@@ -178,7 +178,7 @@ def test_an_issue_keeps_stacks_of_removed_stalls(store: Store) -> None:
     kept = replace(BEHIND, stacks=STALL.stacks)
     store.put_issue(kept)
     text = as_shown(page_of(store, kept))
-    assert "s1-1  not kept any more" in text
+    assert "s1-1  no longer kept" in text
     assert "stack that held 390 ms" in text
 
 

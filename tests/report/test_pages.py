@@ -155,12 +155,12 @@ def test_stalls_left_out_are_counted_with_the_reason(store: Store) -> None:
     text = " ".join(as_shown(report, width=160).split())
     told = (
         "not reported: 3 while a debugger was attached, "
-        "1,200 within a time of their own (`expect`, `watch`, `job_threshold`); "
+        "1,200 within their own time limit (`expect`, `watch`, `job_threshold`); "
         "1 stall before the loop first waited; the watchdog was late 2 times; "
         "the machine was suspended 1 time; the clock of the CPU stepped 2 times; "
-        "what 2 threads waited in was not to be read: the process was not dumpable "
+        "what 2 threads waited in could not be read: the process was not dumpable "
         "(it had changed its user), or a sandbox refused; "
-        "what 1 thread waited in was not to be read: no descriptor was free (ulimit -n); "
+        "what 1 thread waited in could not be read: no descriptor was free (ulimit -n); "
         "the store failed 5 times: stalls may be missing"
     )
     assert told in text

@@ -206,7 +206,7 @@ def test_a_stall_in_progress_is_counted_once(reporter: ConsoleReporter, screen: 
     reporter.report(replace(ONGOING, state=StallState.ENDED, duration_ns=9 * S), 0)
     reporter.close(ENDED, [])
     assert "1 stall in 1 bug, 9.00 s in all" in screen.text
-    assert "[loopcanary] over after 9.00 s: " in screen.text
+    assert "[loopcanary] ended after 9.00 s: " in screen.text
 
 
 def test_the_end_of_a_stall_corrects_what_was_said_while_it_lasted(
@@ -218,7 +218,7 @@ def test_the_end_of_a_stall_corrects_what_was_said_while_it_lasted(
     known = {"cause": Cause.NATIVE_CPU, "culprit": line, "state": StallState.ENDED}
     reporter.report(replace(ONGOING, **known), 0)
     reporter.close(ENDED, [])
-    over, *summary = screen.text.partition("over after ")[2].splitlines()
+    over, *summary = screen.text.partition("ended after ")[2].splitlines()
     place = f"{line.file.rpartition('/')[2]}:{line.line}"
     assert f"{place} in " in over
     assert "; native-cpu (" in over
@@ -238,7 +238,7 @@ def test_no_stall_is_said_only_where_none_was_seen(screen: Screen) -> None:
     ConsoleReporter(terminal=screen, announce_clean=True).close(run, [])  # type: ignore[arg-type]
     first, second, *_ = screen.text.splitlines()
     assert first == "[loopcanary] no reported stall over 100 ms in this process, in a run of 42.3 s"
-    why = "2 since loopcanary failed to judge them, 3 over the limit of stalls a minute"
+    why = "2 because loopcanary failed to diagnose them, 3 over the limit of stalls a minute"
     assert second == f"  not reported: {why}"
 
 
@@ -246,7 +246,7 @@ def test_what_was_not_reported_is_said_beside_what_was(reporter: ConsoleReporter
     reporter.report(STALL, 0)
     reporter.close(replace(ENDED, statistics={"stalls_dropped_no_slot": 1}), [])
     (said,) = [line for line in screen.text.splitlines() if "not reported" in line]
-    assert said.startswith("  not reported: 1 for want of room")
+    assert said.startswith("  not reported: 1 lost (")
 
 
 def test_the_last_line_names_the_store(

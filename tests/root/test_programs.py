@@ -101,7 +101,7 @@ def test_a_store_that_is_not_roots_alone_is_not_used(program, theirs, victim, ro
         place.chmod(0o755)
     before, other = seen(theirs), root / ".local/state/loopcanary"
     told = ran(program(0.3))
-    assert f"loopcanary: {place} is not root's alone: stalls are stored in {other}" in told
+    assert f"loopcanary: other users can change {place}: stalls are stored in {other}" in told
     assert seen(theirs) == before
     assert [*victim.iterdir()] == []
     assert has_stall(other, loopcanary)
@@ -111,7 +111,7 @@ def test_a_store_that_is_not_roots_alone_is_not_used(program, theirs, victim, ro
 def test_a_store_that_is_named_and_another_users_is_not_used(program, theirs, root, loopcanary):
     as_nobody((theirs / "stalls").mkdir)
     told = ran(program(0.3, LOOPCANARY_STORE=str(theirs / "stalls")))
-    assert f"{theirs / 'stalls'} is not root's alone" in told
+    assert f"other users can change {theirs / 'stalls'}" in told
     assert [*(theirs / "stalls").iterdir()] == []
     assert has_stall(root / ".local/state/loopcanary", loopcanary)
 
@@ -164,7 +164,7 @@ def test_an_ordinary_user_stores_nothing_in_a_folder_that_another_made(usual, pu
 
     def work() -> bool:
         other = usual.parent / "state/loopcanary"
-        told = f"{usual} is another user's: stalls are stored in {other}"
+        told = f"{usual} belongs to another user: stalls are stored in {other}"
         assert usual_store(Config()) is None
         assert (locate().folder, locate().notice) == (other, told)
         assert locate(usual) == find(usual) == Location(folder=usual)
@@ -273,8 +273,8 @@ def test_settings_that_act_are_not_taken_from_another_users_file(settings, caplo
     path, keys, rest = told.split(": ")
     assert (path, {*keys.split(", ")}) == (str(settings), {*ACTING})
     assert rest == (
-        f"not taken, as another user can change this file; LOOPCANARY_TRUST={settings.parent} in the "
-        f"environment, or `run --config {settings}` takes all"
+        f"ignored, as another user can change this file; to use all, set "
+        f"LOOPCANARY_TRUST={settings.parent} in the environment, or `run --config {settings}`"
     )
 
 
@@ -384,7 +384,7 @@ def test_a_program_says_it_once(settings, loopcanary):
 def test_only_the_budget_is_taken_from_another_users_file(settings, capsys):
     settings.write_text('[ci]\nnew_bugs = 1\nhtml = "x"\nbaseline = "x"\n')
     assert ci_settings(str(settings.parent)) == CiSettings(budget=Budget(new_bugs=1))
-    assert f"{settings}: ci.baseline, ci.html: not taken" in capsys.readouterr().err
+    assert f"{settings}: ci.baseline, ci.html: ignored" in capsys.readouterr().err
 
 
 def test_a_file_that_is_named_is_taken_whole(settings, loopcanary):

@@ -348,7 +348,7 @@ def test_programs_of_another_user_are_seen(loopcanary, store):
         fcntl.flock(file, fcntl.LOCK_EX)
         report, doctor = loopcanary("report"), loopcanary("doctor", "--no-self-test", str(store))
     assert "still in progress" in report.stdout
-    assert f"what dead programs of user {NOBODY} left is not taken in" in report.stdout + report.stderr
+    assert f"flight files of killed programs of user {NOBODY} are not stored" in report.stdout + report.stderr
     assert doctor.stdout.count("judges its stalls itself: the settings say so") == 1
     assert seen(store) == before
 
@@ -385,4 +385,4 @@ def test_what_a_hostile_schema_would_run_is_refused(loopcanary, store, kind):
     as_nobody(spoil)
     done = loopcanary("report")
     assert done.returncode == 2
-    assert "which no loopcanary makes" in done.stderr
+    assert "which loopcanary never makes" in done.stderr

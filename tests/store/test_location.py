@@ -53,7 +53,8 @@ def test_nothing_is_stored_without_a_home(tmp_path: Path, monkeypatch: pytest.Mo
     found = locate(cwd=tmp_path, environ={})
     assert found.folder == tmp_path / ".loopcanary"
     assert found.notice == (
-        "the current folder cannot be written and you have no home: choose a --store; stalls are not stored"
+        "the current folder cannot be written and you have no home folder: choose another --store; stalls "
+        "are not stored"
     )
     assert not found.is_usable
     assert find(cwd=tmp_path, environ={}).folder == tmp_path / ".loopcanary"
@@ -64,7 +65,7 @@ def test_where_no_place_can_be_written_that_is_said(tmp_path: Path) -> None:
     file.touch()  # no folder can be made below it, not even by root
     found = locate(cwd=file, environ={"XDG_STATE_HOME": f"{file}/state"})
     neither = f"neither {file} nor {file}/state/loopcanary can be written"
-    assert found.notice == f"{neither}: choose a --store; stalls are not stored"
+    assert found.notice == f"{neither}: stalls are not stored; choose another --store"
     assert not found.is_usable
 
 

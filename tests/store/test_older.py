@@ -61,5 +61,5 @@ def test_a_layout_that_was_never_released_is_refused(
 def test_an_empty_file_is_no_store(folder: Path, make_store: Callable[..., Store]) -> None:
     folder.mkdir()
     (folder / database.FILE_NAME).touch()
-    with pytest.raises(StoreError, match="is no store"):
+    with pytest.raises(StoreError, match="is not a store"):
         make_store().open()

@@ -485,7 +485,7 @@ def test_root_leaves_the_files_of_another_user(
     found = recover(store, forensics(), now_s=lambda: LATER)
     assert (found.sessions, found.stalls, leftovers(folder)) == ([], [], [left.name])
     assert found.notices == [
-        "what dead programs of user 65534 left is not taken in: run the command as that user"
+        "flight files of killed programs of user 65534 are not stored: run the command as that user"
     ] * (content != "garbage")
 
 
@@ -541,7 +541,7 @@ def test_only_a_dead_owners_claim_is_taken_over(
         for name in ("s1.flight.claimed", "s1.flight"):  # as it was called when the folder was listed
             found = recover(store, forensics(), names=[name], patience_s=0)
             assert (found.sessions, found.stalls) == ([], [])
-            assert found.notices == [f"{claimed} is being taken in by another process: ask again later"]
+            assert found.notices == [f"{claimed} is being stored by another process: try again later"]
         assert recover(store, forensics(), living=False) == Recovery(), "a start says nothing of it"
     assert len(recover(store, forensics()).stalls) == 1
     assert leftovers(folder) == []

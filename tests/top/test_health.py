@@ -193,7 +193,7 @@ def test_a_program_that_has_ended_is_no_longer_there(tmp_path, package_path, cap
         process.kill()
         process.wait()
         assert asked(tmp_path) == 1
-    assert "no watched program " in capsys.readouterr().err
+    assert "none of your programs " in capsys.readouterr().err
 
 
 def test_what_is_not_watched_is_said_in_one_line(place, capsys):
@@ -201,7 +201,9 @@ def test_what_is_not_watched_is_said_in_one_line(place, capsys):
     assert json.loads(capsys.readouterr().out) == {"programs": []}
     assert main(["health", str(os.getpid())]) == 1
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"loopcanary: process {os.getpid()} is not watched, does not run, or is another")
+    assert line.startswith(
+        f"loopcanary: process {os.getpid()} is not watched, does not run, or belongs to another"
+    )
     assert main(["health", "--limit", "soon"]) == 2
 
 

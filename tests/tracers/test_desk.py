@@ -486,7 +486,7 @@ def test_a_failure_without_words_is_one_like_others():
     plugged.start()
     faulty.desk.failed(WordlessError())
     assert faulty.calls == ["init", "start", "stop"]
-    assert boundary.reasons() == {"tracer t0": "WordlessError, and its words failed: LookupError"}
+    assert boundary.reasons() == {"tracer t0": "WordlessError, whose message cannot be read: LookupError"}
     boundary.failed("long", ValueError("x" * 9_999_999))
     assert len(boundary.reasons()["long"]) == 1_000
 

@@ -40,11 +40,11 @@ def test_a_step_is_allowed_in_its_states_alone(state: TracerState, step: TracerS
 @pytest.mark.parametrize(
     ("state", "step", "why"),
     [
-        (STARTED, START, "it is started already"),
-        (CREATED, START, "it is not inited"),
+        (STARTED, START, "it is already started"),
+        (CREATED, START, "it is not initialised"),
         (INITED, STOP, "it is not started"),
         (STOPPED, STOP, "it is not started"),
-        (STOPPED, INIT, "it is inited already"),
+        (STOPPED, INIT, "it is already initialised"),
         (DESTROYED, DESTROY, "it is destroyed"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_step_in_the_middle_of_another_is_refused():
     refused: list[str | None] = []
     one = Lived(start=lambda: refused.append(one.life.step(STOP)))
     assert one.steps(INIT, START) == [None, None]
-    assert refused == ["another step is being made"]
+    assert refused == ["another step is in progress"]
     assert one.life.state is STARTED
 
 

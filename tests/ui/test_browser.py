@@ -698,7 +698,7 @@ def test_another_origin_gets_nothing(chromium: Any, address: str, tmp_path: Path
         with evil.expect_popup() as opened:
             evil.evaluate("(origin) => { window.open(origin + '/groups'); }", visit.origin)
         opened.value.wait_for_load_state()
-        assert "Another site may not ask" in opened.value.content()
+        assert "Requests of other sites are refused" in opened.value.content()
         other.shutdown()
     visit.context.close()
 

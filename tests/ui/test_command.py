@@ -80,7 +80,7 @@ def test_a_port_that_is_taken_is_one_line(environment: dict[str, str], filled: S
         command = [sys.executable, "-c", LOOPCANARY, "ui", "--no-browser", "--port", port, str(filled.folder)]
         ran = run(command, environment)
     assert ran.returncode == 2
-    assert ran.stderr.startswith(f"loopcanary: port {port} cannot be served: ")
+    assert ran.stderr.startswith(f"loopcanary: cannot listen on port {port}: ")
     assert ran.stderr.count("\n") == 1
 
 

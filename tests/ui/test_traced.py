@@ -146,7 +146,7 @@ def test_the_page_of_either_has_its_limit_and_its_tree(filled: Store):
     client = let_in(client_of(filled))
     start = client.get("/issue", params={"id": START_IN_TIME.id}).text
     assert "within the limit" in start
-    assert "The bar says when it was" in start
+    assert "The bar shows when it ran" in start
     method = client.get("/issue", params={"id": SLOW_METHOD.id}).text
     assert "within the limit" not in method
     assert "92 %" in method
@@ -301,7 +301,7 @@ def test_the_page_puts_the_latest_slow_methods_together(store: Store):
     assert tree.left_out == "and 9 short rows"
     text = let_in(client_of(store)).get("/methods").text
     checked(text)
-    assert "in all of them, put together" in text
+    assert "in all of them, merged" in text
 
 
 # ---- the flame graph of exact calls ------------------------------------------------------------

@@ -88,15 +88,15 @@ def test_missing_fields_take_their_defaults() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"owner": None}, "sheet.owner: text is wanted, not NoneType"),
-        ({"length_ms": None}, "sheet.length_ms: a number is wanted, not NoneType"),
-        ({"x": "1"}, "sheet.x: a whole number is wanted, not str"),
-        ({"points": [{"x": 1}, 2]}, r"sheet.points\[1\]: an object is wanted, not int"),
-        ({"points": {}}, "sheet.points: a list is wanted, not dict"),
-        ({"range": {"high": True}}, "sheet.range.high: a whole number is wanted, not bool"),
-        ({"rate_hz": 1e6}, "sheet.rate_hz: 1000000.0 is out of bounds"),
-        ({"levels": {"few": 1.5}}, "sheet.levels.few: a whole number is wanted, not float"),
-        ({"steps": [{"at_ms": 1}]}, r"sheet.steps\[0\].count: a whole number is wanted, not nothing"),
+        ({"owner": None}, "sheet.owner: must be text, not NoneType"),
+        ({"length_ms": None}, "sheet.length_ms: must be a number, not NoneType"),
+        ({"x": "1"}, "sheet.x: must be a whole number, not str"),
+        ({"points": [{"x": 1}, 2]}, r"sheet.points\[1\]: must be an object, not int"),
+        ({"points": {}}, "sheet.points: must be a list, not dict"),
+        ({"range": {"high": True}}, "sheet.range.high: must be a whole number, not bool"),
+        ({"rate_hz": 1e6}, "sheet.rate_hz: 1000000.0 is out of range"),
+        ({"levels": {"few": 1.5}}, "sheet.levels.few: must be a whole number, not float"),
+        ({"steps": [{"at_ms": 1}]}, r"sheet.steps\[0\].count: must be a whole number, not nothing"),
     ],
 )
 def test_a_misfit_names_its_path(changes: dict[str, object], message: str) -> None:
@@ -106,7 +106,7 @@ def test_a_misfit_names_its_path(changes: dict[str, object], message: str) -> No
 
 def test_a_needed_field_has_no_default() -> None:
     document = {name: value for name, value in WRITTEN.items() if name != "owner"}
-    with pytest.raises(WireError, match=r"sheet\.owner: text is wanted, not nothing"):
+    with pytest.raises(WireError, match=r"sheet\.owner: must be text, not nothing"):
         from_wire(Sheet, document)
 
 

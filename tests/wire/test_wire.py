@@ -113,31 +113,31 @@ def test_a_stall_of_an_older_writer_has_defaults() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("id", None, "stall.id: text is wanted, not NoneType"),
-        ("pid", True, "stall.pid: a whole number is wanted, not bool"),
-        ("duration_ms", "long", "stall.duration_ms: a number is wanted, not str"),
-        ("duration_ms", float("nan"), "stall.duration_ms: a number is wanted, not float"),
-        ("began_at", "soon", "stall.began_at: 'soon' is no RFC 3339 time"),
-        ("cause", "magic", "stall.cause: 'magic' is no cause"),
-        ("culprit", [], "stall.culprit: an object is wanted, not list"),
+        ("id", None, "stall.id: must be text, not NoneType"),
+        ("pid", True, "stall.pid: must be a whole number, not bool"),
+        ("duration_ms", "long", "stall.duration_ms: must be a number, not str"),
+        ("duration_ms", float("nan"), "stall.duration_ms: must be a number, not float"),
+        ("began_at", "soon", "stall.began_at: 'soon' is not an RFC 3339 time"),
+        ("cause", "magic", "stall.cause: 'magic' is not a cause"),
+        ("culprit", [], "stall.culprit: must be an object, not list"),
         (
             "stacks",
             [{"weight_ms": 1, "frames": [{}]}],
-            "stall.stacks[0].frames[0].function: text is wanted, not nothing",
+            "stall.stacks[0].frames[0].function: must be text, not nothing",
         ),
-        ("evidence", ["a", 1], "stall.evidence: a list of texts is wanted"),
+        ("evidence", ["a", 1], "stall.evidence: must be a list of texts"),
         (
             "timeline",
             {"spans": [{"offset_ms": 0, "length_ms": 1, "activity": 0}]},
             "stall.timeline.spans[0].activity: there is no activity 0",
         ),
-        ("timeline", {"activities": [{}]}, "stall.timeline.activities[0].doing: text is wanted, not nothing"),
+        ("timeline", {"activities": [{}]}, "stall.timeline.activities[0].doing: must be text, not nothing"),
         (
             "timeline",
             {"earlier": [{"ago_ms": 0, "length_ms": 0, "short_callbacks": "x"}]},
-            "stall.timeline.earlier[0].short_callbacks: a whole number is wanted, not str",
+            "stall.timeline.earlier[0].short_callbacks: must be a whole number, not str",
         ),
-        ("ledger", None, "stall.ledger: an object is wanted, not NoneType"),
+        ("ledger", None, "stall.ledger: must be an object, not NoneType"),
     ],
 )
 def test_what_breaks_the_contract_is_refused_by_name(field: str, value: object, message: str) -> None:
@@ -177,7 +177,7 @@ def test_no_json_raises_anything_but_wire_error(value: object, field: str) -> No
 
 def test_numbers_that_no_float_holds_are_refused() -> None:
     for number in (10**400, 1e305):
-        with pytest.raises(WireError, match=r"stall\.duration_ms: a number is wanted"):
+        with pytest.raises(WireError, match=r"stall\.duration_ms: must be a number"):
             from_wire(Stall, {**to_wire(STALL), "duration_ms": number})
 
 

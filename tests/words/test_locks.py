@@ -24,7 +24,7 @@ def test_what_nothing_can_reach_is_no_circle(issue, words):
     assert DeadlockKind().title(issue) == words
     assert list(DeadlockKind().evidence(issue)) == [
         *(f"{wait.task} waits for {wait.waits_for}" for wait in issue.cycle),
-        "No task, timer, callback, thread or module that goes on can reach it",
+        "No task, timer, callback, thread or module that still runs can reach it",
         "1 other task can go on only when one of these does",
     ]
 

@@ -80,7 +80,7 @@ def test_claims_of_tasks_are_read_from_issues():
             (("b", "the RLock that c holds"), ("c", "the RLock that b holds")),
         ),
         (
-            ["It is held by this very thread: a deadlock with itself."],
+            ["This thread itself holds it: a deadlock with itself."],
             (("MainThread", "the lock that MainThread holds"),),
         ),
     ],

@@ -12,7 +12,7 @@ from zoo.deadlocks.catalogue import Scenario
 GOALS = {"detected": 0.95, "right": 0.95}
 FALSE_ALARMS_MAX = 0
 _THREADS = re.compile(r"(?:A deadlock: )?(.+?) waits? for (?:each other|itself)(?: until a timeout)?\.")
-_OWN = "It is held by this very thread: a deadlock with itself."
+_OWN = "This thread itself holds it: a deadlock with itself."
 _WAITS = re.compile(r"(.+?) waits (?:in .+ )?for (.+)\.")
 
 

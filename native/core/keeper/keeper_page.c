@@ -51,7 +51,7 @@ static const char *what_is_wrong(const lc_header *header, const struct stat *fac
     const uint64_t size = (uint64_t)facts->st_size, memory_page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (memcmp(header->magic, LC_FLIGHT_MAGIC, sizeof header->magic) != 0 ||
         header->byte_order != LC_BYTE_ORDER_MARK) {
-        return "it is no flight file of this machine";
+        return "it is not a flight file of this machine";
     }
     if (header->version != LC_FLIGHT_VERSION) {
         return "it is of another version";
@@ -71,8 +71,8 @@ static int check(lc_keeper_page *page, const char **why)
     if (fstat(page->fd, &facts) != 0) {
         return errno;
     }
-    *why = !S_ISREG(facts.st_mode)                         ? "it is no regular file"
-           : facts.st_uid != geteuid()                     ? "it is another user's"
+    *why = !S_ISREG(facts.st_mode)                         ? "it is not a regular file"
+           : facts.st_uid != geteuid()                     ? "it belongs to another user"
            : read_at(page, 0, &header, sizeof header) != 0 ? "it is too short"
                                                            : what_is_wrong(&header, &facts);
     if (*why != NULL) {

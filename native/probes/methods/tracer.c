@@ -201,7 +201,7 @@ static bool has_place_in_code(void)
         lc_the_tracer.extra = PyUnstable_Eval_RequestCodeExtraIndex(NULL);
         lc_the_tracer.has_extra = lc_the_tracer.extra >= 0;
         if (!lc_the_tracer.has_extra) {
-            PyErr_SetString(PyExc_RuntimeError, "other tools have taken all places in code objects");
+            PyErr_SetString(PyExc_RuntimeError, "other tools use all extra slots of code objects");
         }
     }
     return lc_the_tracer.has_extra;

@@ -138,7 +138,7 @@ def _native_module(choice: str) -> tuple[Native | None, str]:
     try:
         return native_module(), ""
     except ImportError as error:
-        return None, f"the native engine is not there: {error}"
+        return None, f"the native engine is not available: {error}"
 
 
 def _all_probes(canary: Canary, native: Native | None) -> Sequence[Probe]:

@@ -95,13 +95,13 @@ class _Reached:
             send(self._process, self._interpreter, box.script)
             answer = self._wait(box)
             if answer is None and box.withdraw():
-                raise HangsError(self._why("did not get to it", "the request was withdrawn"))
+                raise HangsError(self._why("did not respond", "the request was withdrawn"))
             if answer is None:
                 answer = self._wait(box)
         finally:
             box.close()
         if answer is None:
-            raise HangsError(self._why(f"did not get done with it ({step})", "it may yet be"))
+            raise HangsError(self._why(f"began but did not finish ({step})", "it may still do so"))
         self._check(answer)
         return answer
 

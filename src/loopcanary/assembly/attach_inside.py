@@ -97,7 +97,7 @@ def _install(settings: dict[str, Any]) -> dict[str, Any]:
     was_running = before is not None and before.is_running
     canary = loopcanary.install(**settings)
     if canary is None:
-        return {"refused": "LOOPCANARY=0 is in its environment: it is not to be watched"}
+        return {"refused": "LOOPCANARY=0 in its environment forbids loopcanary to watch it"}
     session = canary.session
     return {
         "already": was_running,

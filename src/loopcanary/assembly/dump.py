@@ -87,7 +87,7 @@ def native() -> Native:
         return native_module()
     except ImportError as error:
         raise outside.OutsideError(
-            f"processes are read by loopcanary's native part, which is not here: {error}"
+            f"reading a process needs loopcanary's native extension, which is not available: {error}"
         ) from None
 
 
@@ -133,7 +133,7 @@ def flight_file_of(process: outside.Process) -> str | None:
         path = openable(process, file)
         if path is None:
             raise outside.OutsideError(
-                "it is watched by loopcanary, but its flight file has no name any more"
+                "it is watched by loopcanary, but its flight file was deleted or cannot be reached"
             )
         with flight.FlightFile.open(path) as opened:
             if opened.header.pid == process.inner_pid():

@@ -248,7 +248,7 @@ def unread_words(unread: Iterable[Unread], most: int = 5) -> Iterator[str]:
     """A line for each text with lines that were not read, and one for the rest of these texts."""
     some = list(unread)
     for one in some[:most]:
-        yield f"{one.name}: {len(one.numbers):,} lines are of nothing that is known ({_ranges(one.numbers)})"
+        yield f"{one.name}: {len(one.numbers):,} lines without known content ({_ranges(one.numbers)})"
     if len(some) > most:
         rest = sum(len(one.numbers) for one in some[most:])
         yield f"{len(some) - most:,} more files: {rest:,} such lines"

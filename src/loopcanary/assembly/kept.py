@@ -33,7 +33,7 @@ END_PATIENCE_S = 1.0
 """How long the end of a program with stalls waits until a keeper has stored and reported them."""
 _COUNTING_PATIENCE_S = 5.0
 """As long where the exit status depends on it."""
-CELLS_HERE = "the source of IPython's cells is in the program alone"
+CELLS_HERE = "only the program has the source of IPython's cells"
 NO_KEEPER = "no_keeper"
 """Key of the facts: why the program judges its stalls itself."""
 COUNTS = "counts"
@@ -53,7 +53,7 @@ def no_keeper(config: Config, *, is_native: bool, is_store_usable: bool) -> str 
     if "IPython" in sys.modules:
         return CELLS_HERE
     if not is_store_usable:
-        return "there is no store that can be written"
+        return "no store can be written"
     if config.locks:
         return "locks are traced in the program"
     if config.windows_ns:
@@ -138,11 +138,11 @@ def _why_refused(native: Native) -> str:
 
     outcome = native.no_keeper()
     if outcome == errno.EBUSY:
-        return "the keeper hears and does nothing: was it stopped?"
+        return "the keeper is alive but does nothing: was it stopped?"
     if outcome == errno.EPERM and (problem := place.no_reaper()) is not None:
         return problem
     if outcome in (errno.EINPROGRESS, errno.EAGAIN):
-        return "none of the keepers that were started is heard"
+        return "keepers were started, but none responds"
     return f"no keeper can be started: {os.strerror(outcome)}"
 
 
@@ -289,12 +289,12 @@ def _store_what_is_left(canary: Canary, recorder: Recorder, facts: OwnFacts) -> 
             is_stored = _store_now(canary, recorder, facts)
         if is_stored:
             if there_is_none:
-                canary.boundary.tell("no keeper took what stalled last: the program has stored it")
+                canary.boundary.tell("no keeper stored the last stalls: the program has stored them")
             return True
     elif config.console == ON and canary.no_keeper is None:
-        canary.boundary.tell("what stalled last is still being stored: `loopcanary report` will have it")
+        canary.boundary.tell("the last stalls are still being stored: `loopcanary report` will show them")
     elif config.console == ON:
-        canary.boundary.tell("what stalled is in the flight file still: `loopcanary report` will store it")
+        canary.boundary.tell("the stalls are still in the flight file: `loopcanary report` will store them")
     # The first process of a container takes its memory with it.
     _leave(canary, recorder, is_awaited=canary.no_keeper is None and not there_is_none)
     return False

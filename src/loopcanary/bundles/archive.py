@@ -47,7 +47,7 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     with ExitStack() as stack:
         try:
             if not stat.S_ISREG(path.stat().st_mode):
-                raise BundleError("it is no file")
+                raise BundleError("it is not a file")
             file = stack.enter_context(path.open("rb"))
             _check_end(file)
             archive = stack.enter_context(zipfile.ZipFile(file))
@@ -69,16 +69,16 @@ def _check_end(file: IO[bytes]) -> None:
     if size > layout.FILE_MAX:
         raise BundleError(f"it is larger than a bundle can be ({layout.FILE_MAX:,} bytes)")
     if size < _END.size:
-        raise BundleError("it is no zip")
+        raise BundleError("it is not a zip")
     file.seek(max(0, size - _END.size - _LOCATOR_BYTES))
     tail = file.read(_END.size + _LOCATOR_BYTES)
     signature, disk, first_disk, here, entries, length, offset, comment = _END.unpack(tail[-_END.size :])
     if signature != _END_SIGNATURE or comment:
-        raise BundleError("it is no zip, or is not whole, or has something behind its end")
+        raise BundleError("it is not a zip, is cut short, or has data after its end")
     if tail.startswith(_LOCATOR_SIGNATURE) and len(tail) > _END.size:
         raise BundleError("it is a zip with 64-bit sizes, which no bundle is")
     if disk or first_disk or here != entries or offset + length != size - _END.size:
-        raise BundleError("its directory is not where a bundle has it")
+        raise BundleError("its zip directory is not at the end, where bundles have it")
     if entries > layout.MEMBERS_MAX or length > layout.DIRECTORY_MAX:
         raise BundleError(f"it has more than {layout.MEMBERS_MAX:,} members")
 
@@ -89,9 +89,9 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
         name = member.orig_filename
         if name != member.filename or not (name == layout.MANIFEST or layout.MEMBER.fullmatch(name)):
             shown = ascii(name if len(name) <= 80 else f"{name[:80]}...")
-            raise BundleError(f"{shown} is no member of a bundle")
+            raise BundleError(f"{shown} is not a member that bundles have")
         if name in seen:
-            raise BundleError(f"{name} is there twice")
+            raise BundleError(f"{name} is in it twice")
         seen.add(name)
         _check_member(name, member)
     unpacked = sum(member.file_size for member in members)
@@ -100,12 +100,12 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
     if layout.is_too_dense(unpacked, sum(member.compress_size for member in members)):
         raise BundleError(f"it would unpack to more than {layout.RATIO_MAX} times its size")
     if layout.MANIFEST not in seen:
-        raise BundleError(f"it has no {layout.MANIFEST}: it is a zip, but no bundle of loopcanary")
+        raise BundleError(f"it has no {layout.MANIFEST}: it is a zip, but not a bundle of loopcanary")
 
 
 def _check_member(name: str, member: zipfile.ZipInfo) -> None:
     if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.is_dir():
-        raise BundleError(f"{name} is no plain file")
+        raise BundleError(f"{name} is not a plain file")
     if member.flag_bits & _ENCRYPTED:
         raise BundleError(f"{name} is encrypted")
     if member.compress_type not in _METHODS:

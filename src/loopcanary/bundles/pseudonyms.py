@@ -110,7 +110,5 @@ def load_key(path: Path, *, make: bool) -> bytes:
             "name a file of your own with --redact-key"
         ) from error
     if len(key) < _KEY_LEAST:
-        raise BundleError(
-            f"{path} is no key: it wants {_KEY_LEAST} characters that nobody can guess, or more"
-        )
+        raise BundleError(f"{path} is not a key: write {_KEY_LEAST} or more random characters into it")
     return key

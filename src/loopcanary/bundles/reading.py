@@ -104,11 +104,11 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
         value = _json(text)
         head = from_wire(_Head, value, "manifest")
         if head.format != layout.FORMAT:
-            raise BundleError("it is a zip, but no bundle of loopcanary")
+            raise BundleError("it is a zip, but not a bundle of loopcanary")
         if (head.version, head.schema) != (layout.VERSION, SCHEMA_VERSION):
             raise BundleError(
-                f"its format is {head.version} (schema {head.schema}), this loopcanary knows "
-                f"{layout.VERSION} (schema {SCHEMA_VERSION}): it takes one that knows both"
+                f"its format is {head.version} (schema {head.schema}), this loopcanary reads "
+                f"{layout.VERSION} (schema {SCHEMA_VERSION}): import it with one that reads both"
             )
         told = from_wire(_Told, value, "manifest")
     except _WRONG as error:
@@ -165,7 +165,7 @@ class _Reader:
     def _take_issue(self, issue: Issue) -> None:
         _check_ids(issue.id, issue.session, issue.fingerprint, *issue.stalls)
         if issue.duration_ns < 0:
-            raise ValueError("its duration is less than nothing")
+            raise ValueError("its duration is negative")
         over = issue.began_wall_ns + issue.duration_ns
         self._last_signs[issue.session] = max(over, self._last_signs.get(issue.session, 0))
         self._taker.add_issue(issue)
@@ -193,7 +193,7 @@ def _issue(value: Any) -> Issue:
 def _check_ids(*ids: str) -> None:
     for one in ids:
         if layout.ID.fullmatch(one) is None:
-            raise ValueError(f"{one[:80]!a} is no id")
+            raise ValueError(f"{one[:80]!a} is not an id")
 
 
 def _json(line: bytes) -> Any:
@@ -205,19 +205,19 @@ def _json(line: bytes) -> Any:
 def _integer(text: str) -> int:
     number = int(text) if len(text) <= _DIGITS_MAX else _INTEGER_MAX + 1
     if not -_INTEGER_MAX <= number <= _INTEGER_MAX:
-        raise ValueError(f"{text[:_DIGITS_MAX]}... is larger than any number of ours")
+        raise ValueError(f"{text[:_DIGITS_MAX]}... is larger than any number in a bundle")
     return number
 
 
 def _number(text: str) -> float:
     number = float(text)
     if not -_NUMBER_MAX <= number <= _NUMBER_MAX:
-        raise ValueError(f"{text[:_DIGITS_MAX]}... is larger than any number of ours")
+        raise ValueError(f"{text[:_DIGITS_MAX]}... is larger than any number in a bundle")
     return number
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _words(error: BaseException) -> str:

@@ -113,7 +113,7 @@ class Redactor:
         asked = set(CLASSES) if ALL in asked else asked
         if unknown := asked - set(CLASSES):
             known = ", ".join([*CLASSES, ALL])
-            raise BundleError(f"{min(unknown)!r} is nothing that can be redacted: use {known}")
+            raise BundleError(f"{min(unknown)!r} cannot be redacted: use {known}")
         self.classes = tuple(sorted(asked))
         self._pseudonyms = Pseudonyms(key)
         self._plans: dict[type, tuple[tuple[str, Rule | None], ...]] = {}

@@ -73,11 +73,11 @@ def keep_apart(folder: str) -> int:
         config = load(store=folder)
         place = find(config.store).folder
         if os.path.lexists(place) and not may_be_store(place):
-            _complain(f"{place} is no store")
+            _complain(f"{place} is not a store")
             return _BAD_USE
         store = open_store(place, config)
         if user := owner(str(place)):
-            _complain(f"{place} is user {user}'s, and no program of root's stores there")
+            _complain(f"{place} belongs to user {user}: programs of root do not store there")
             return _BAD_USE
         go_aside()
         _lower_priority()

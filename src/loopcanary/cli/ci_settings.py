@@ -37,7 +37,7 @@ def ci_settings(folder: str) -> CiSettings:
     table = {} if file is None else file.settings.get("ci", {})
     place = "" if file is None else file.place("ci")
     if not isinstance(table, dict):
-        raise click.UsageError(f"{place} = {table!r} is no table")
+        raise click.UsageError(f"{place} = {table!r} is not a table")
     if file is not None and not file.is_believed and (left := table.keys() & {"baseline", *WRITTEN}):
         refuse(printable(file.not_taken(f"ci.{key}" for key in sorted(left))))
         table = {key: value for key, value in table.items() if key not in left}
@@ -91,7 +91,9 @@ class _CiTable:
 
     def refuse_others(self) -> None:
         for key in self._left:
-            raise click.UsageError(f"{self._place}.{key} is no setting: use one of {', '.join(self._known)}")
+            raise click.UsageError(
+                f"{self._place}.{key} is not a setting: use one of {', '.join(self._known)}"
+            )
 
 
 def _duration(value: Any) -> int:

@@ -99,7 +99,7 @@ class _Commands(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, n=1)
-            meant = f"; did you mean {near[0]}?" if near else "; loopcanary --help lists them"
+            meant = f"; did you mean {near[0]}?" if near else "; `loopcanary --help` lists all commands"
             raise click.UsageError(f"there is no command {args[0]!r}{meant}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -51,7 +51,7 @@ def _of_store(folder: Path) -> frozenset[str]:
     from loopcanary.store import may_be_store
 
     if not may_be_store(folder):
-        raise click.UsageError(f"the baseline {folder} is no store")
+        raise click.UsageError(f"the baseline {folder} is not a store")
     store = open_store(folder, load(store=folder))
     store.open()
     try:
@@ -95,7 +95,7 @@ def _shown_by_git(named: str) -> bytes:
     try:
         shown = subprocess.run(["git", "show", named], capture_output=True, timeout=_GIT_S, check=False)  # noqa: S603, S607
     except (OSError, subprocess.SubprocessError) as error:
-        raise click.UsageError(f"git could not be asked for the baseline {named}: {error}") from error
+        raise click.UsageError(f"git could not be run for the baseline {named}: {error}") from error
     if shown.returncode:
         said = shown.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
         raise click.UsageError(f"git has no baseline {named}: {said[0]}")
@@ -107,7 +107,7 @@ def _of_report(content: bytes, named: str) -> frozenset[str]:
         return frozenset(bugs_named(content))
     except ValueError as error:
         raise click.UsageError(
-            f"the baseline {named} is no report: make one with `loopcanary report --format json --limit 0`"
+            f"the baseline {named} is not a report: make one with `loopcanary report --format json --limit 0`"
         ) from error
 
 

@@ -91,7 +91,7 @@ def found_stores(given: tuple[Path, ...], *, make: bool = False, writes: bool = 
         if not may_be_store(place) and not (make and not os.path.lexists(place)):
             next_step = "`loopcanary run PROGRAM` makes one, --store names another"
             if place.is_dir():
-                raise click.UsageError(f"{place} is no store: {next_step}")
+                raise click.UsageError(f"{place} is not a store: {next_step}")
             raise NotFoundError(f"there is no store in {place}: {next_step}")
         found.append(open_store(place, config))
     if writes:
@@ -127,7 +127,7 @@ def _recover(store: Store, live: bool) -> None:
         found = recover(store)
     except StoreError as error:
         # Another user's store can be read all the same; its flight files stay for its owner.
-        refuse(f"what killed programs left was not stored: {error}")
+        refuse(f"flight files of killed programs were not stored: {error}")
         return
     finally:
         _tell(store.notices)

@@ -26,8 +26,8 @@ def folder_problem(text: str) -> str | None:
         return problem
     if "://" in text:
         return (
-            "an address is no folder; that of a webhook is a secret, which no command line "
-            "should show: it belongs into LOOPCANARY_WEBHOOK_URL or the file of webhook_file"
+            "it is a URL, not a folder; the URL of a webhook is a secret, which other users can read in a "
+            "command line: put it into LOOPCANARY_WEBHOOK_URL or the file of webhook_file"
         )
     # Not pathlib's, which raises where a folder above may not be entered.
     return f"{text} is a file" if os.path.isfile(text) else None  # noqa: PTH113
@@ -97,11 +97,11 @@ SETTINGS = (
     ),
     Option(
         "--slow-method",
-        "With --methods: a longer stall is a slow method, with its calls. Default: 700ms.",
+        "With --methods: report a longer stall as a slow method, with its calls. Default: 700ms.",
         metavar="DURATION",
     ),
-    Option("--methods-ring", "Memory for the last calls of a thread.", metavar="SIZE", hidden=True),
-    Option("--locks", "Find deadlocks of asyncio's tasks, and locks that are not released."),
+    Option("--methods-ring", "Memory for the last calls of each thread.", metavar="SIZE", hidden=True),
+    Option("--locks", "Find deadlocks of asyncio tasks, and locks that are not released."),
     Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",
@@ -133,12 +133,12 @@ RUN_ONLY = (
     Option("--sd-watchdog", "Feed systemd's watchdog while every loop makes progress."),
     Option(
         "--exit-when-hung",
-        "End the process (children, too) by SIGABRT when a loop has been in one turn for this time.",
+        "End the process (children, too) by SIGABRT when one turn of a loop takes this long.",
         metavar="DURATION",
     ),
     Option(
         "--signals",
-        "Note who sends these (TERM,ABRT), or crashes (SEGV,BUS), and read all threads.",
+        "Record who sends these signals (TERM,ABRT), or a crash (SEGV,BUS), and all threads' stacks.",
         metavar="NAMES",
     ),
     Option(

@@ -81,7 +81,7 @@ def format_option(*more: str) -> Callable[[Any], Any]:
     def known(text: str) -> str:
         if text in forms:
             return text
-        problem = "is not for this command" if text in LIMITS else "is no format"
+        problem = "is not a format of this command" if text in LIMITS else "is not a format"
         raise ValueError(f"{text} {problem}: use {', '.join(forms[:-1])} or {forms[-1]}")
 
     return click.option(

@@ -49,7 +49,7 @@ def _moment(text: str) -> int:
     try:
         return round(datetime.fromisoformat(text).astimezone().timestamp()) * 1_000_000_000
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"{text!r} is no time: write 2h (ago), 2026-11-21 or 2026-11-21T05:00") from None
+        raise ValueError(f"{text!r} is not a time: write 2h (ago), 2026-11-21 or 2026-11-21T05:00") from None
 
 
 WORD = Parsed("text", _word)
@@ -71,10 +71,10 @@ def number(kind: type[int | float], least: float, most: float | None = None) -> 
         try:
             found = kind(text)
         except ValueError:
-            raise ValueError(f"{text!r} is no {'whole ' if kind is int else ''}number") from None
+            raise ValueError(f"{text!r} is not a {'whole ' if kind is int else ''}number") from None
         if not least <= found <= (found if most is None else most):
-            up_to = "" if most is None else f" and {most:,} at most"
-            raise ValueError(f"{text} is out of bounds: {least} at least{up_to}")
+            up_to = "" if most is None else f" and at most {most:,}"
+            raise ValueError(f"{text} is out of range: write at least {least}{up_to}")
         return found
 
     return Parsed("number", parse)

@@ -53,7 +53,7 @@ def prepared(
     if not program:
         raise UnfitProgramError("nothing to run: name a script, -m MODULE or -c CODE")
     if not sys.executable:
-        raise UnfitProgramError("Python does not know where its own executable is")
+        raise UnfitProgramError("Python does not know its own executable: call it by its full path")
     words = [sys.executable, *_interpreter_flags(), _script(program[0]), *program[1:]]
     if os.environ.get("LOOPCANARY") == "0":
         return words, dict(os.environ), None
@@ -61,7 +61,7 @@ def prepared(
         raise UnfitProgramError(problem)
     if settings.get("fail_on_stall") and not _has_native_engine():
         raise UnfitProgramError(
-            "--fail-on-stall needs the native engine, which is not here: see loopcanary doctor"
+            "--fail-on-stall needs the native engine, which is not available: `loopcanary doctor` says why"
         )
     return words, *watched_environment(load(settings))
 
@@ -117,9 +117,9 @@ def _interpreter_flags() -> list[str]:
 def _obstacle() -> str | None:
     """Why a program could not be watched with this interpreter's flags; None: it can."""
     if sys.flags.ignore_environment:
-        return "python -E and -I ignore the environment, by which loopcanary starts: leave them out"
+        return "loopcanary starts by environment variables, which python -E and -I ignore: leave them out"
     if sys.flags.no_site:
-        return "python -S leaves out the site module, by which loopcanary starts: leave it out"
+        return "loopcanary starts by the site module, which python -S skips: leave it out"
     return None
 
 

@@ -36,9 +36,9 @@ _OPTIONS = (
     click.option(
         "--since",
         type=MOMENT,
-        help="Only what began then or later: 2h (ago), 2026-11-21, 2026-11-21T05:00.",
+        help="Only what began at this time or later: 2h (ago), 2026-11-21, 2026-11-21T05:00.",
     ),
-    click.option("--until", type=MOMENT, help="Only what began before then."),
+    click.option("--until", type=MOMENT, help="Only what began before this time."),
     click.option(
         "--cause",
         "causes",
@@ -53,14 +53,14 @@ _OPTIONS = (
         multiple=True,
         type=WORD,
         metavar="TEXT",
-        help="Only with this in a name, path or source line; may be repeated.",
+        help="Only with this text in a name, path or source line; may be repeated.",
     ),
     click.option(
         "--run",
         "session",
         metavar="ID",
         type=WORD,
-        help="Only this run; the start of its id is enough.",
+        help="Only this run; the first characters of its id are enough.",
     ),
 )
 
@@ -77,8 +77,10 @@ def bug_option(text: str) -> Callable[[Any], Any]:
 
 
 _NARROWING = (
-    bug_option("Only this bug; the start of its fingerprint is enough."),
-    click.option("--stall", metavar="ID", type=WORD, help="Only this stall; the start of its id is enough."),
+    bug_option("Only this bug; the first characters of its fingerprint are enough."),
+    click.option(
+        "--stall", metavar="ID", type=WORD, help="Only this stall; the first characters of its id are enough."
+    ),
     click.option("--scene", metavar="SCENE", type=WORD, help="Only in this scene."),
     click.option("--loop", metavar="KIND", type=WORD, help="Only on loops of this kind, such as asyncio."),
     click.option("--thread", metavar="NAME", type=WORD, help="Only on the thread of this name."),
@@ -175,7 +177,7 @@ def the_bug(stores: Sequence[Store], start: str) -> str:
 
 def _only(what: str, start: str, found: Sequence[str], stores: Sequence[Store]) -> str:
     if not found:
-        names_them = f"`{reading('report', [store.folder for store in stores])}` names them"
+        names_them = f"`{reading('report', [store.folder for store in stores])}` shows them"
         raise NotFoundError(f"no {what} in the store begins with {printable(start, 60)}; {names_them}")
     if len(found) > 1:
         raise click.ClickException(ambiguity(start, found))
@@ -186,4 +188,4 @@ def ambiguity(start: str, candidates: Sequence[str]) -> str:
     """The message for several; it needs one more than CANDIDATES_MAX at most."""
     named = ", ".join(printable(candidate, 60) for candidate in candidates[:CANDIDATES_MAX])
     more = " and more" if len(candidates) > CANDIDATES_MAX else ""
-    return f"{printable(start, 60)} is the start of several: {named}{more}; write more of it"
+    return f"{printable(start, 60)} is ambiguous: {named}{more} begin so; write more of it"

@@ -63,7 +63,7 @@ def send(bundle: IO[bytes], url: str, environ: Mapping[str, str], say: Callable[
             with opener.open(Request(url, bundle, headers), timeout=_TIMEOUT_S):  # noqa: S310 - checked
                 return
         except HTTPError as error:
-            failure, words = error, f"it answers {error.code} {error.reason}"
+            failure, words = error, f"the receiver answers {error.code} {error.reason}"
             is_final = error.code in _NEVER or (error.code < 500 and error.code not in _AGAIN)
             error.close()
         except (OSError, HTTPException) as error:
@@ -73,7 +73,7 @@ def send(bundle: IO[bytes], url: str, environ: Mapping[str, str], say: Callable[
         wait_s = max(min(LONGEST_S, 2.0**attempt) * random.uniform(0.5, 1), _retry_after_s(failure))  # noqa: S311
         if is_final or attempt + 1 == ATTEMPTS or wait_s > PATIENCE_S:
             raise click.ClickException(f"{shown(url)}: the bundle was not sent: {words}") from None
-        say(f"{shown(url)}: {words}; again in {wait_s:.1f} s")
+        say(f"{shown(url)}: {words}; next attempt in {wait_s:.1f} s")
         SLEEP(wait_s)
 
 
@@ -92,7 +92,7 @@ def _headers(bundle: IO[bytes], environ: Mapping[str, str]) -> dict[str, str]:
     token = environ.get(TOKEN_VARIABLE, "").strip()
     if token:
         if not token.isascii() or not token.isprintable() or " " in token:
-            raise click.UsageError(f"{TOKEN_VARIABLE} is not a token: one word of ASCII is wanted")
+            raise click.UsageError(f"{TOKEN_VARIABLE} is not a token: write one word of ASCII")
         headers["Authorization"] = f"Bearer {token}"
     return headers
 

@@ -37,7 +37,7 @@ class LivePages:
         from loopcanary.report.text import rich_lines
 
         if not row.state.is_live:
-            return [Text(f"Process {row.pid} runs no more. What was sampled of its last stall: key g.")]
+            return [Text(f"Process {row.pid} has ended. Key g shows its last stall.")]
         if not row.is_near:
             return [Text(f"Process {row.pid} runs in another container: run `loopcanary dump` there.")]
         sight = look_at(row.pid)
@@ -76,7 +76,7 @@ class LivePages:
 
         folder = Path(row.store or "")
         if row.store is None or not _is_own_store(folder):
-            yield Text(f"\nIts store {row.store or ''} is not there, or not yours.", "dim")
+            yield Text(f"\nIts store {row.store or ''} is missing, or belongs to another user.", "dim")
             return
         store = open_store(folder)
         try:

@@ -38,7 +38,7 @@ def unknown(key: str, value: object, place: str, known: Collection[str]) -> Conf
     import difflib
 
     near = difflib.get_close_matches(key.replace("-", "_").lower(), known, n=1, cutoff=0.5)
-    next_step = f"did you mean {near[0]}?" if near else "docs/reference/settings.md has the list of settings"
+    next_step = f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"
     return ConfigError(key=key, value=value, place=place, problem="no such setting", next_step=next_step)
 
 
@@ -80,10 +80,11 @@ class SettingsFile:
         return f"{self.path}: {self.prefix}{key}"
 
     def not_taken(self, keys: Iterable[str]) -> str:
-        """A line for people about the keys that were not taken from a file that is not trusted."""
-        takes = f"{TRUST}={os.path.dirname(self.path)} in the environment, or `run --config {self.path}`"
-        why = "not taken, as another user can change this file"
-        return f"{self.place(', '.join(keys))}: {why}; {takes} takes all"
+        """A line for people about the keys of a file that is not believed."""
+        folder = os.path.dirname(self.path)
+        why = "ignored, as another user can change this file"
+        takes = f"set {TRUST}={folder} in the environment, or `run --config {self.path}`"
+        return f"{self.place(', '.join(keys))}: {why}; to use all, {takes}"
 
 
 def find_settings_file(folder: str, trusted: str | None = None) -> SettingsFile | None:
@@ -154,7 +155,7 @@ def _table(path: str, settings: dict[str, Any]) -> dict[str, Any] | None:
     table = tool.get("loopcanary") if isinstance(tool, dict) else None
     if table is None or isinstance(table, dict):
         return table
-    raise _unusable(path, "tool.loopcanary", table, "is no table", "write [tool.loopcanary]")
+    raise _unusable(path, "tool.loopcanary", table, "is not a table", "write [tool.loopcanary]")
 
 
 def _parsed(path: str, content: bytes) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def _parsed(path: str, content: bytes) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         # ValueError: no TOML, or no UTF-8.
-        raise _unusable(path, "", "", f"is no valid TOML ({error})", "correct the file") from None
+        raise _unusable(path, "", "", f"is not valid TOML ({error})", "correct the file") from None
 
 
 def _unusable(path: str, key: str, value: object, problem: str, next_step: str) -> ConfigError:

@@ -130,7 +130,7 @@ def _quantity(noun: str, text: str, example: str) -> int:
         return parse(text)
     except (ValueError, OverflowError):
         # OverflowError: hundreds of digits make an infinite float.
-        raise UnfitValueError(f"{shown(text)} is no {noun}", example) from None
+        raise UnfitValueError(f"{shown(text)} is not a {noun}", example) from None
 
 
 def _in_largest_unit(amount: int, units: tuple[tuple[str, int], ...]) -> str:
@@ -148,7 +148,7 @@ def _take_size(value: object) -> int:
     # A bare number will do here: the setting's name has the unit.
     if isinstance(value, int) and not isinstance(value, bool):
         return _size_in_range(value, value)
-    raise UnfitValueError(f"{shown(value)} is no size", _SIZE_EXAMPLE)
+    raise UnfitValueError(f"{shown(value)} is not a size", _SIZE_EXAMPLE)
 
 
 def _size_in_range(size: int, value: object) -> int:
@@ -161,13 +161,13 @@ def _parse_count(text: str) -> int:
     digits = text.strip()
     # int() also takes underscores and digits of other scripts; a setting is plainer than that.
     if not (digits.isascii() and digits.isdigit()) or len(digits) > _LARGEST_DIGITS:
-        raise UnfitValueError(f"{shown(text)} is no count", _COUNT_EXAMPLE)
+        raise UnfitValueError(f"{shown(text)} is not a count", _COUNT_EXAMPLE)
     return _take_count(int(digits))
 
 
 def _take_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LARGEST:
-        raise UnfitValueError(f"{shown(value)} is no count", _COUNT_EXAMPLE)
+        raise UnfitValueError(f"{shown(value)} is not a count", _COUNT_EXAMPLE)
     return value
 
 
@@ -243,7 +243,7 @@ def _label(text: object, *, marks: str) -> str:
 
 def _take_line(value: object) -> str | None:
     if not isinstance(value, str):
-        raise UnfitValueError(f"{shown(value)} is no text", "write it in quotes")
+        raise UnfitValueError(f"{shown(value)} is not text", "write it in quotes")
     return _parse_line(value)
 
 
@@ -255,13 +255,13 @@ def _take_names(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return _parse_names(value)
     if not isinstance(value, (list, tuple)):
-        raise UnfitValueError(f"{shown(value)} is no list of names", _NAMES_EXAMPLE)
+        raise UnfitValueError(f"{shown(value)} is not a list of names", _NAMES_EXAMPLE)
     return tuple(_name(name) for name in value)
 
 
 def _name(name: object) -> str:
     if not isinstance(name, str) or not name.strip() or "," in name or not name.isprintable():
-        raise UnfitValueError(f"{shown(name)} is no name", _NAMES_EXAMPLE)
+        raise UnfitValueError(f"{shown(name)} is not a name", _NAMES_EXAMPLE)
     return name.strip()
 
 
@@ -270,10 +270,10 @@ def _path(noun: str) -> SettingKind:
 
     def take(value: object) -> str:
         if not isinstance(value, (str, os.PathLike)) or not str(value).strip() or "\0" in str(value):
-            raise UnfitValueError(f"{shown(value)} is no path", f"write the path of a {noun}")
+            raise UnfitValueError(f"{shown(value)} is not a path", f"write the path of a {noun}")
         path = os.path.expanduser(str(value))
         if path.startswith("~"):
-            problem = f"{shown(value)}: there is no such home"
+            problem = f"{shown(value)}: that home folder does not exist"
             raise UnfitValueError(problem, "write an absolute path")
         return path
 
@@ -284,7 +284,7 @@ def _take_ways(value: object) -> tuple[str, ...]:
     ways = tuple(name.lower() for name in _take_names(value))
     for way in ways:
         if way not in NOTIFY_WAYS:
-            raise UnfitValueError(f"{shown(way)} is no way to notify", "write " + ", ".join(NOTIFY_WAYS))
+            raise UnfitValueError(f"{shown(way)} is not a way to notify", "write " + ", ".join(NOTIFY_WAYS))
     return ways
 
 
@@ -292,7 +292,9 @@ def _take_signals(value: object) -> tuple[str, ...]:
     names = tuple("SIG" + name.upper().removeprefix("SIG") for name in _take_names(value))
     for name in names:
         if name not in SIGNALS:
-            raise UnfitValueError(f"{shown(name)} is no signal that is noted", "write " + ", ".join(SIGNALS))
+            raise UnfitValueError(
+                f"{shown(name)} is not a signal that loopcanary records", "write " + ", ".join(SIGNALS)
+            )
     return names
 
 
@@ -303,7 +305,7 @@ def _take_issue_kinds(value: object) -> tuple[str, ...]:
     names = tuple(name.lower() for name in _take_names(value))
     for name in names:
         if name not in known:
-            raise UnfitValueError(f"{shown(name)} is no kind of issue", "write " + ", ".join(known))
+            raise UnfitValueError(f"{shown(name)} is not a kind of issue", "write " + ", ".join(known))
     return names
 
 
@@ -324,7 +326,7 @@ def _write_least(ns: int) -> str:
 def _take_engine(value: object) -> str:
     name = value.strip().lower() if isinstance(value, str) else value
     if name not in ENGINES:
-        raise UnfitValueError(f"{shown(value)} is no engine", _ENGINE_EXAMPLE)
+        raise UnfitValueError(f"{shown(value)} is not an engine", _ENGINE_EXAMPLE)
     return str(name)
 
 

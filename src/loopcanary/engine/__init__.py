@@ -31,15 +31,15 @@ _THREAD_MB = 80
 """Of a thread that runs Python: its stack, malloc's arena for it, modules."""
 _WORDS_MAX = 1_000
 _EFFECTS = {
-    "diagnosis": "the stall is counted and not shown; others are",
-    "drain": "a stall may be shown late, or by the next report only",
-    "engine": "loops are not watched, and the program runs as without loopcanary",
+    "diagnosis": "this stall is counted but not shown; others are shown",
+    "drain": "a stall may be shown late, or only by the next report",
+    "engine": "loops are not watched; the program runs as without loopcanary",
     "fork": "a child process may not be watched; this one is",
-    "judging": "what stalls is not shown; of the native engine the next report stores it",
-    "keeper": "what stalls is stored by the next report, and not shown before",
+    "judging": "stalls are not shown; with the native engine the next report stores them",
+    "keeper": "the next report stores the stalls; they are not shown before",
     "pipeline": "a stall may be lost; others are shown",
-    "recovery": "what dead processes left is taken in by the next report; this one is watched",
-    "store": "while it fails stalls are shown and not stored; the next report may have the first ones",
+    "recovery": "the next report stores the stalls of killed processes; this process is watched",
+    "store": "while it fails, stalls are shown but not stored; the next report may have the first ones",
 }
 """What is lost with a part, and what is not."""
 _KEPT = "figures may be missing; stalls are shown and stored"
@@ -110,8 +110,8 @@ class Boundary:
         if user == self._user:
             return ""
         return (
-            f" (the program changed its user from {self._user} to {user}: what loopcanary made, or would"
-            " import, may be closed to it; docs/how-to/rights.md)"
+            f" (the program changed its user from {self._user} to {user}, who may have no access to"
+            " loopcanary's files and modules; see docs/how-to/rights.md)"
         )
 
     def is_off(self, part: str) -> bool:
@@ -207,15 +207,15 @@ def _words(error: BaseException) -> str:
     try:
         return f"{name}: {error}"[:_WORDS_MAX]
     except ours() as another:  # this is the boundary
-        return f"{name}, and its words failed: {type(another).__name__}"
+        return f"{name}, whose message cannot be read: {type(another).__name__}"
 
 
 def no_room() -> str | None:
     """Why nothing is watched in this process; None where there is room."""
     if (allowed := allowed_descriptors()) < LEAST:
         return (
-            f"{allowed} descriptors are allowed (ulimit -n), and the program may need them all;"
-            f" from {LEAST} on it is watched"
+            f"{allowed} file descriptors are allowed (ulimit -n), and the program may need them all;"
+            f" allow {LEAST} or more"
         )
     if spare_address_space() == 0:
         return f"less than {LEAST_MB} MB of address space are left (ulimit -v): the program may need them all"
@@ -252,6 +252,6 @@ def without_threads(config: Config, boundary: Boundary) -> Config:
 def say_what_is_missing(config: Config, boundary: Boundary) -> None:
     """Reports the settings that the portable engine cannot serve."""
     if config.exit_when_hung_ns:
-        boundary.tell("exit_when_hung needs the native engine: this process does not end itself")
+        boundary.tell("exit_when_hung needs the native engine: this process will not end itself")
     if config.signals:
-        boundary.tell("signals needs the native engine: who sends them is not noted")
+        boundary.tell("signals needs the native engine: their senders are not recorded")

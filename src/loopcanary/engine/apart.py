@@ -68,7 +68,7 @@ class Apart:
         if thread is None:
             return function()
         if not thread.join(PATIENCE_S):
-            raise TimeoutError(f"it has not come back after {PATIENCE_S:g} s{_where(*who[:1])}")
+            raise TimeoutError(f"it has not returned after {PATIENCE_S:g} s{_where(*who[:1])}")
         wait_for_thread(who[1])  # a fork is to find no thread that has finished
         if errors:
             raise errors.pop()
@@ -89,7 +89,7 @@ class Apart:
             began_s, patience_s = time.monotonic(), PATIENCE_S
             while not over.acquire(timeout=patience_s):
                 held_s, patience_s = time.monotonic() - began_s, _AGAIN_S
-                self._tell(f"{part} has held up the calling thread for {held_s:.0f} s{_where(me)}")
+                self._tell(f"{part} has blocked the calling thread for {held_s:.0f} s{_where(me)}")
 
         over.acquire()
         _named.add(me)

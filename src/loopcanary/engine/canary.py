@@ -421,7 +421,7 @@ class Canary:
         if not self._probes:
             return
         if not is_whole:
-            self.boundary.tell("this child process is not watched: the engine was at work when it was forked")
+            self.boundary.tell("this child process is not watched: the engine was working when it was forked")
         elif self.config.follow_children:
             with self.boundary("engine"):
                 self.arm()

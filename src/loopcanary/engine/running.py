@@ -267,7 +267,7 @@ class RunningEngine:
         if not self.drain.finish(self._close):
             self._boundary.failed(
                 "drain",
-                TimeoutError("it did not end in time; what it has not stored yet is left to the next start"),
+                TimeoutError("it did not end in time; the next run stores what is not stored yet"),
                 keep=True,
             )
             # The drain goes on for as long as the process does. From here on it finds nothing to read, and

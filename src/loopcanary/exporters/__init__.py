@@ -78,11 +78,10 @@ def find(name: str) -> Format | None:
         if not one.is_built_in or missing in ("", "loopcanary"):
             raise ExportError(f"{cannot}: {error}") from error
         raise ExportError(
-            f"--format {one.name} needs {missing}, which is not installed: "
-            'pip install "loopcanary[export]" brings it'
+            f'--format {one.name} needs {missing}, which is not installed: pip install "loopcanary[export]"'
         ) from error
     except Exception as error:
         raise ExportError(f"{cannot}: {error}") from error
     if not isinstance(found, Format):
-        raise ExportError(f"the exporter {one.name} of {one.target} is no loopcanary.exporters.Format")
+        raise ExportError(f"the exporter {one.name} of {one.target} is not a loopcanary.exporters.Format")
     return found

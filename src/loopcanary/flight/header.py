@@ -129,7 +129,7 @@ def check_identity(source: ByteSource) -> None:
     """FlightError unless this is a whole header of a version and byte order that we read."""
     if source.size == 0:
         raise FlightError(
-            source.name, "is empty; its process has not begun to write it, or it is no flight file"
+            source.name, "is empty; its process has not begun to write it, or it is not a flight file"
         )
     magic = source.read(0, min(source.size, len(layout.MAGIC)))
     if not any(magic):
@@ -137,7 +137,9 @@ def check_identity(source: ByteSource) -> None:
             source.name, "has no header yet; its process is about to write it, or died before it could"
         )
     if magic != layout.MAGIC:
-        raise FlightError(source.name, f"begins with {magic!r}, not {layout.MAGIC!r}; it is no flight file")
+        raise FlightError(
+            source.name, f"begins with {magic!r}, not {layout.MAGIC!r}; it is not a flight file"
+        )
     if source.size < layout.HEADER_BYTES:
         raise FlightError(
             source.name,

@@ -195,7 +195,9 @@ def _why_not_trusted(facts: os.stat_result) -> str | None:
                 f"belongs to user {facts.st_uid}, not to you (user {user}); read it as that user or as root"
             )
     if facts.st_size > MAX_FILE_BYTES:
-        return f"has {facts.st_size} bytes, and no flight file has more than {MAX_FILE_BYTES}; it is none"
+        return (
+            f"has {facts.st_size} bytes, more than a flight file can have ({MAX_FILE_BYTES}); it is not one"
+        )
     return None
 
 

@@ -91,7 +91,7 @@ def texts(path: Path, bounds: Bounds) -> Iterator[Text]:
 def _of_file(path: Path, name: str, bounds: Bounds) -> Iterator[Text]:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            bounds.skipped.append(f"{name}: it is no file")
+            bounds.skipped.append(f"{name}: it is not a file")
         elif zipfile.is_zipfile(path):
             yield from _of_zip(path, name, bounds)
         else:
@@ -127,7 +127,7 @@ def _small(file: IO[bytes]) -> IO[bytes]:
     tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or at + _END.size > len(tail) or tail[max(at - 20, 0) : at].startswith(b"PK\x06\x07"):
-        raise ValueError("it is a zip of a kind that is not read")
+        raise ValueError("this kind of zip cannot be read")
     entries, length = _END.unpack_from(tail, at)[4:6]
     if entries > _MEMBERS_MAX or length > _MEMBERS_MAX * 512:
         raise ValueError(f"it has more than {_MEMBERS_MAX:,} members")

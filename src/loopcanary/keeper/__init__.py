@@ -150,7 +150,7 @@ def no_interpreter() -> str | None:
     """Why there is no Python to start: what runs may be an application that has Python inside."""
     name = os.path.basename(sys.executable or "").lower()
     if getattr(sys, "frozen", False) or not name.startswith(("python", "pypy")):
-        return "the program's executable is no Python"
+        return "the program's executable is not a Python"
     if sys.platform == "win32":
         return "on Windows no process is started beside the program"
     return None
@@ -168,7 +168,8 @@ def no_reaper(first: str = "/proc/1") -> str | None:
         return None
     if os.getpid() == 1 or name.rstrip("0123456789.") not in _TAKES_NO_ORPHANS or words & _TAKES_ANY:
         return None
-    return f"the first process of this container, {name}, takes no orphans: a keeper would stay as a zombie"
+    why = "does not reap orphans: a keeper would stay as a zombie; use `docker run --init`"
+    return f"the first process of this container, {name}, {why}"
 
 
 def prepare(store: str) -> None:

@@ -128,10 +128,10 @@ class Keeper:
                 self._asked_ns.pop(folder, None)
                 self._show(f"at work: {folder}")
                 return True
-            problem = "another keeper is at work"
+            problem = "another keeper is running"
             is_asked = self._linger_ns is None and store.seat.ask_for()
         except OSError as error:
-            problem, is_asked = f"it cannot be kept now: {error}", False
+            problem, is_asked = f"the store cannot be opened now: {error}", False
         if self._linger_ns is not None:
             return False
         again_ns = now_ns + (_ASK_EVERY_NS if is_asked else _SEAT_EVERY_NS)
@@ -140,7 +140,7 @@ class Keeper:
         is_trouble = asked_ns is None or now_ns - asked_ns > _ASK_FOR_NS
         if is_trouble and folder not in self._said:
             self._said.add(folder)
-            self._complain(f"{folder}: {problem}; this one waits")
+            self._complain(f"{folder}: {problem}; this keeper waits")
         return False
 
     def _keep_seats(self, now_ns: int, *, changed: bool) -> None:

@@ -22,7 +22,7 @@ _TITLES = {
     names.SIGNALS_BLOCKED: "{} does nothing: its signals are blocked",
     names.MOUSE_GRAB: "{} has grabbed the mouse, and not released it",
     names.KEYBOARD_GRAB: "{} has grabbed the keyboard, and not released it",
-    names.OVERRIDE_CURSOR: "{} was set for the application, and not taken back",
+    names.OVERRIDE_CURSOR: "{} was set for the application, and never restored",
     names.TK_GRAB: "{} has the grab, and is not visible",
     names.AFTER_STORM: "{} is never idle, and draws nothing",
     names.INSENSITIVE: "{} takes no input: it is insensitive",
@@ -30,16 +30,16 @@ _TITLES = {
     names.MODAL_WINDOW: "{} is modal, and is not visible",
 }
 _ADVICE = {
-    names.UPDATES_DISABLED: "Call setUpdatesEnabled(True) in a `finally`: it runs also where the code raises",
-    names.SIGNALS_BLOCKED: "Use `with QSignalBlocker(widget):`, which ends also where the code raises",
+    names.UPDATES_DISABLED: "Call setUpdatesEnabled(True) in a `finally`: it also runs if the code raises",
+    names.SIGNALS_BLOCKED: "Use `with QSignalBlocker(widget):`, which also ends if the code raises",
     names.MOUSE_GRAB: "Call releaseMouse() in a `finally`, and before the widget is hidden",
     names.KEYBOARD_GRAB: "Call releaseKeyboard() in a `finally`, and before the widget is hidden",
     names.OVERRIDE_CURSOR: "Call restoreOverrideCursor() in a `finally`, once for each setOverrideCursor()",
     names.TK_GRAB: "Call grab_release() before withdraw(); destroy() releases the grab by itself",
     names.AFTER_STORM: "Let `after` wait for some milliseconds: Tk draws when it has nothing else to do",
-    names.INSENSITIVE: "Call set_sensitive(True) in a `finally`: it runs also where the code raises",
+    names.INSENSITIVE: "Call set_sensitive(True) in a `finally`: it also runs if the code raises",
     names.GTK_GRAB: "Call grab_remove() before the widget is hidden",
-    names.MODAL_WINDOW: "Call present() to show it again, or hide() where it is done",
+    names.MODAL_WINDOW: "Call present() to show it again, or hide() when it is no longer needed",
 }
 
 
@@ -66,7 +66,7 @@ class BlockedWindowKind(Kind[BlockedWindow]):
         if issue.blocked_by == names.AFTER_STORM:
             yield f"{count_of(issue.times, 'call')} of `after` pending"
         elif issue.times > 1:
-            yield f"it was switched on {issue.times} times, and not off"
+            yield f"it was switched on {issue.times} times, and never off"
 
     def why(self, issue: BlockedWindow) -> Iterator[Block]:
         """The line. There is no cause beside it."""
@@ -75,7 +75,7 @@ class BlockedWindowKind(Kind[BlockedWindow]):
 
     def parts(self, issue: BlockedWindow) -> tuple[Block, ...]:
         """How the program came to that line."""
-        return stack_part("switched on, and not off, here", issue.switched_on)
+        return stack_part("switched on here, and never off", issue.switched_on)
 
     def identity(self, issue: BlockedWindow) -> tuple[str, ...]:
         """What was left on, and the function that switched it on."""

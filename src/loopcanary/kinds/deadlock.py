@@ -50,7 +50,7 @@ class DeadlockKind(Kind[Deadlock]):
             if wait.holds and told:
                 yield f"{printable(wait.holds, _NAME_MAX)} was {' and '.join(told)}"
         if issue.is_lost:
-            yield "No task, timer, callback, thread or module that goes on can reach it"
+            yield "No task, timer, callback, thread or module that still runs can reach it"
         if issue.waiting:
             yield f"{count_of(issue.waiting, 'other task')} can go on only when one of these does"
 

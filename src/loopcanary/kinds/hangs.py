@@ -31,10 +31,10 @@ class BootHangKind(Kind[BootHang]):
 
     def evidence(self, issue: BootHang) -> Iterator[str]:  # noqa: ARG002 - as every kind's
         """What the watchdog saw."""
-        yield "the main thread has not run, before its first loop: no CPU time, the same call"
+        yield "before its first loop the main thread used no CPU time, and stayed in the same call"
 
     def advice(self, issue: BootHang) -> str:  # noqa: ARG002
-        return "Give the call a timeout, or make it when the program runs and not when it is imported"
+        return "Give the call a timeout, or make it when the program runs, not when the module is imported"
 
 
 class ExitHangKind(Kind[ExitHang]):

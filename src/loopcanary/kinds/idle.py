@@ -28,7 +28,7 @@ class IdleKind(LagKind[IdleLag]):
         """`idle work prefetch took 90 ms: load (app.py:12)`."""
         took = format_duration(lag.duration_ns)
         if lag.runs > 1:
-            return f"{lag.handler} asked for itself {lag.runs:,} times in a row: no wait for {took}"
+            return f"{lag.handler} scheduled itself {lag.runs:,} times in a row: no wait for {took}"
         return f"idle work {lag.handler} took {took}{place_words(lag)}"
 
     def advice(self, lag: IdleLag) -> str:

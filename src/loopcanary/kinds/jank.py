@@ -19,7 +19,7 @@ _S_NS = 1_000_000_000
 _MS_NS = 1_000_000
 _MANY_SMALL = (
     "no callback was long enough to be sampled: "
-    "a lower threshold (such as 40ms) brings the stacks of such frames"
+    "set a lower threshold (such as 40ms) to see the stacks of such frames"
 )
 _HEADS = (Head("frame", is_number=True), Head("dropped", is_number=True), Head("began"), Head("stall in it"))
 
@@ -49,7 +49,7 @@ class JankKind(LagKind[Jank]):
             per_second = _S_NS * figures.janky_ns / figures.frame_ns / _MS_NS
             limit = format_number(HITCH_RATIO_MAX)
             yield (
-                f"{late:,} of {count_of(figures.frames, 'frame')} dropped three and more: "
+                f"{late:,} of {count_of(figures.frames, 'frame')} dropped three or more: "
                 f"{format_number(per_second)} ms late in each second; the limit is {limit} ms"
             )
         if figures.frozen:
@@ -89,5 +89,5 @@ def _row(frame: LateFrame) -> TableRow:
 
 def _stalls(stalls: tuple[str, ...]) -> Pieces:
     if not stalls:
-        return said(dim("no single piece of work was as long as the threshold"))
+        return said(dim("no piece of work was as long as the threshold"))
     return said(*(part for stall in stalls for part in (name(stall), " ")))[:-1]

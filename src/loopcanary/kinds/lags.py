@@ -10,7 +10,7 @@ from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.protocols.kinds import Kind, fingerprint_of, meanwhile_words
 
 _I = TypeVar("_I", bound="IssueFacts")
-NO_STALL = "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"
+NO_STALL = "no stall was seen on its thread meanwhile: no piece of work was as long as the threshold"
 
 
 class LagKind(Kind[_I]):
@@ -47,4 +47,4 @@ def words_of_stalls(lag: IssueFacts) -> str:
     """Whether there was a stall in it, and what comes from it."""
     if not lag.stalls:
         return NO_STALL
-    return f"{meanwhile_words(lag)}; cause and place are those of the one that held most of it"
+    return f"{meanwhile_words(lag)}; cause and place are those of the stall that took most of it"

@@ -42,7 +42,7 @@ class LockLeakKind(Kind[LockLeak]):
             yield f"the lock was made in {made_words(issue.made)}"
         names = ", ".join(printable(wait.task, _NAME_MAX) for wait in issue.waiters[:4])
         more = ", ..." if issue.waiting > 4 else ""
-        yield f"{count_of(issue.waiting, 'task')} in line for it: {names}{more}"
+        yield f"{count_of(issue.waiting, 'task')} wait for it in line: {names}{more}"
 
     def figures(self, issue: LockLeak) -> Facts:
         state = "has ended" if issue.has_ended else "waits for it itself"
@@ -50,7 +50,7 @@ class LockLeakKind(Kind[LockLeak]):
 
     def parts(self, issue: LockLeak) -> Iterator[Block]:
         """Where it was acquired, and where the first in line wait."""
-        yield from stack_part("acquired, and not released, here", issue.acquired)
+        yield from stack_part("acquired here, and never released", issue.acquired)
         for wait in issue.waiters[:_WAITERS_SHOWN]:
             yield from stack_part(f"task {wait.task} waits here", wait.frames)
 

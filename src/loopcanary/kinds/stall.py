@@ -87,16 +87,16 @@ _SCOPE_WORDS = {StallScope.CALLBACK: "one callback", StallScope.TURN: "a whole t
 _GRADE_WORDS = {
     Grade.STRONG: "strong evidence",
     Grade.FAIR: "fair evidence",
-    Grade.WEAK: "weak evidence: few samples, or one carries it all",
+    Grade.WEAK: "weak evidence: few samples, or one sample decides",
 }
 
 _STATES = {
     StateWord.STOPPED: "the thread was stopped, or the machine was frozen",
-    StateWord.STARVED: "the thread was ready, and got no CPU",
+    StateWord.STARVED: "the thread was ready to run, but got no CPU",
     StateWord.DEADLOCKED: "no thread can release what it waits for",
     StateWord.PEER_DEAD: "the peer does not answer",
-    StateWord.HUNG: "the thread is in one line, and does not get on",
-    StateWord.SLOW: "the thread gets on, and takes long",
+    StateWord.HUNG: "the thread stays on one line, and makes no progress",
+    StateWord.SLOW: "the thread makes progress, but takes long",
 }
 
 
@@ -154,7 +154,7 @@ class StallKind(Kind[Stall]):
         """How its loop was blocked, and how well it was seen."""
         late = ""
         if stall.queue_ns >= _LATE_NS:
-            late = f"it began {format_duration(stall.queue_ns)} after its time"
+            late = f"it began {format_duration(stall.queue_ns)} after it was due"
         over = f", threshold {format_duration(stall.threshold_ns)}" if stall.threshold_ns else ""
         began = f"{moment(stall.began_wall_ns)}{over}"
         return facts(
@@ -184,7 +184,7 @@ class StallKind(Kind[Stall]):
     def unpacked(self, packed: object) -> Stall:
         """The stall that was packed. Equal frames are one object. WireError."""
         if not isinstance(packed, dict):
-            raise WireError("stall: an object is wanted")
+            raise WireError("stall: must be an object")
         frames = [from_wire(StackFrame, frame, "stall.frames") for frame in _list(packed, "frames")]
         stacks = [_stack(stack, frames) for stack in _list(packed, "stacks")]
         return from_wire(Stall, {**packed, "stacks": stacks})
@@ -340,18 +340,18 @@ class _Frames:
 def _list(packed: dict[Any, Any], field: str) -> list[Any]:
     value = packed.get(field)
     if not isinstance(value, list):
-        raise WireError(f"stall.{field}: a list is wanted")
+        raise WireError(f"stall.{field}: must be a list")
     return value
 
 
 def _stack(packed: object, frames: list[StackFrame]) -> WeightedStack:
     if not isinstance(packed, dict):
-        raise WireError("stall.stacks: objects are wanted")
+        raise WireError("stall.stacks: must hold objects")
     numbers = _list(packed, "frames")
     for found in set(map(type, numbers)):
         if found is not int:
-            raise WireError(f"stall.stacks.frames: numbers are wanted, not {found.__name__}")
+            raise WireError(f"stall.stacks.frames: must hold numbers, not {found.__name__}")
     if numbers and not 0 <= min(numbers) <= max(numbers) < len(frames):
-        raise WireError("stall.stacks.frames: there is no such frame")
+        raise WireError("stall.stacks.frames: a number of no frame")
     named = [frames[number] for number in numbers]
     return from_wire(WeightedStack, {**packed, "frames": named}, "stall.stacks")

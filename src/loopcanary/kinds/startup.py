@@ -77,7 +77,7 @@ class StartupKind(Kind[Startup]):
     def figures(self, start: Startup) -> Facts:
         """Cold or warm, of which program, against which limit."""
         run = f"{format_duration(start.run_ns)} for loopcanary's own command" if start.run_ns else None
-        exact = f"the begin is known to {format_duration(start.step_ns)}" if start.step_ns else None
+        exact = f"the start time is known to {format_duration(start.step_ns)}" if start.step_ns else None
         return facts(
             ("start", start.start.value),
             ("program", name(start.program)),

@@ -74,7 +74,7 @@ class _Frozen:
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"settings do not change: {name}")
+        raise AttributeError(f"settings cannot be changed: {name}")
 
 
 @dataclass(frozen=True, kw_only=True)

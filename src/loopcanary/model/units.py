@@ -29,7 +29,7 @@ def parse_duration_ns(text: str) -> int:
     """Nanoseconds of "100ms", "2s", "1.5h". Raises ValueError, which says what is wrong and what to write."""
     amount = _amount(text, _DURATION_NS)
     if amount is None:
-        raise ValueError(f'{text!r} is no duration: write a number and a unit, such as "100ms" or "2s"')
+        raise ValueError(f'{text!r} is not a duration: write a number and a unit, such as "100ms" or "2s"')
     return amount
 
 
@@ -37,7 +37,7 @@ def parse_size_bytes(text: str) -> int:
     """Bytes of "500MB", "1GiB", "4096". Raises ValueError, which says what is wrong and what to write."""
     amount = _amount(text, _SIZE_BYTES)
     if amount is None:
-        raise ValueError(f'{text!r} is no size: write a number and a unit, such as "500MB" or "1GiB"')
+        raise ValueError(f'{text!r} is not a size: write a number and a unit, such as "500MB" or "1GiB"')
     return amount
 
 

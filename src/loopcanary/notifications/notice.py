@@ -58,7 +58,7 @@ def notice_of(permit: Permit[Issue], session: Session | None, now_ns: int) -> No
 def over_of(issue: Issue, session: Session | None) -> Notice:
     """The notice that a hang which was notified in progress is over."""
     length = format_duration(issue.duration_ns)
-    title = printable(f"over after {length}: {issue.title}", _TITLE_MAX)
+    title = printable(f"ended after {length}: {issue.title}", _TITLE_MAX)
     return Notice(title=title, place=_place(issue, session), stalls=0)
 
 
@@ -69,7 +69,7 @@ def rest_of(withheld: Withheld, details: str, noun: str = "stall") -> Notice:
     longest = f"longest {format_duration(withheld.max_ns)}; " if withheld.max_ns else ""
     return Notice(
         title=f"{count_of(withheld.count, f'more {noun}')} until the end{total}",
-        more=f"{longest}`{details}` has them all",
+        more=f"{longest}`{details}` shows them all",
         stalls=withheld.count,
     )
 

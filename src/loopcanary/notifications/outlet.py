@@ -95,7 +95,7 @@ class Outlet:
         """Takes it; where too many wait, the oldest goes. `look` has it delivered."""
         with self._lock:
             if len(self._queue) >= _QUEUE_MAX:
-                self._lose(self._queue.popleft(), "too many wait to be sent")
+                self._lose(self._queue.popleft(), "too many notifications wait to be sent")
             self._queue.append(notice)
 
     def look(self, now_ns: int) -> int | None:
@@ -127,7 +127,7 @@ class Outlet:
             self._receiver.close()
         with self._lock:
             while self._queue:
-                self._lose(self._queue.popleft(), "the end came first")
+                self._lose(self._queue.popleft(), "the process ended before they were sent")
 
     def _start(self) -> None:
         self._is_busy, self._began_ns = True, time.monotonic_ns()

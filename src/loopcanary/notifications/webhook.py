@@ -189,8 +189,8 @@ def read_address(environ: Mapping[str, str], file: str | None) -> tuple[Address,
             with os.fdopen(open_file(os.path.realpath(file)), "rb") as opened:
                 text = opened.read(_LENGTH_MAX + 1).decode().strip()
         except (OSError, UnicodeDecodeError) as error:
-            known = error.strerror or "it is no plain file" if isinstance(error, OSError) else None
-            reason = known or "it is no text"
+            known = error.strerror or "it is not a plain file" if isinstance(error, OSError) else None
+            reason = known or "it is not text"
             raise AddressError(f"{where} cannot be read: {reason}") from None
     if not text:
         raise AddressError(NO_ADDRESS)
@@ -225,16 +225,16 @@ def is_this_machine(host: str) -> bool:
 
 def _problem(text: str) -> str | None:
     if len(text) > _LENGTH_MAX or not (text.isascii() and text.isprintable()) or " " in text:
-        return "is no address"
+        return "is not an address"
     try:
         parts = urlsplit(text)
         port_is_sound = parts.port != 0
     except ValueError:
-        return "is no address"
+        return "is not an address"
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_sound:
-        return "is no address: it begins with https://"
+        return "is not an address: write one that begins with https://"
     if parts.username is not None:
-        return "has a user name, which is not sent"
+        return "contains a user name, which is not sent: leave it out"
     if parts.scheme == "http" and not is_this_machine(parts.hostname):
-        return "is not encrypted: https is wanted for other machines"
+        return "is not encrypted: use https for other machines"
     return None

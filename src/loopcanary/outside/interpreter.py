@@ -115,4 +115,4 @@ def _what_instead(process: Process, files: Sequence[MappedFile]) -> str:
     if any(name.startswith(("libpython", "python")) for name in names):
         return "runs a Python whose symbols were stripped, which cannot be read"
     program = process.executable().rpartition("/")[2] or "an unknown program"
-    return f"runs no Python: it is {program}"
+    return f"does not run Python: it is {program}"

@@ -96,7 +96,7 @@ def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_nam
     process.check()
     seen = [sight for sight in sights if sight is not None]
     seen.sort(key=lambda sight: (sight.interpreter is None, not sight.is_main, sight.tid))
-    notes = [] if states else ["no interpreter runs in it now: it starts or ends"]
+    notes = [] if states else ["no interpreter runs in it now: it is starting or ending"]
     return Found(threads=tuple(seen), notes=tuple(notes))
 
 

@@ -46,7 +46,7 @@ class Mailbox:
             _give(self._here, owner)
         except OSError as error:
             self.close()
-            raise OutsideError(f"no request can be left in {self.folder}: {error.strerror}") from error
+            raise OutsideError(f"no request can be written to {self.folder}: {error.strerror}") from error
 
     @property
     def script(self) -> str:
@@ -80,7 +80,7 @@ class Mailbox:
             found = json.loads(raw)
             if isinstance(found, dict):
                 return found
-        return {"error": "the process gave an answer that cannot be read"}
+        return {"error": "the answer of the process cannot be read"}
 
     def withdraw(self) -> bool:
         """Takes the request back; False: the process has already taken it."""
@@ -117,7 +117,7 @@ class Mailbox:
                 os.close(place)
                 problem = error.strerror or ""
         process.check()
-        raise OutsideError(f"no request can be left for process {process.pid} in its /tmp: {problem}")
+        raise OutsideError(f"no request for process {process.pid} can be written to its /tmp: {problem}")
 
     def _write(self, name: str, text: str, owner: os.stat_result) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -91,7 +91,7 @@ def mappings(process: Process) -> list[Mapping]:
         raise process.refuse() from None
     except OSError:
         process.check()
-        raise OutsideError(f"what process {process.pid} has mapped cannot be read") from None
+        raise OutsideError(f"the memory map of process {process.pid} cannot be read") from None
     found = [_mapping(line) for line in text.split(b"\n")]
     return [one for one in found if one is not None]
 

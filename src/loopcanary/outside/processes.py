@@ -43,13 +43,15 @@ class Process:
     def of(cls, pid: int, proc: Path = _PROC) -> Process:
         """The process that has this number now. OutsideError: none that runs has it."""
         if not (proc / "self").exists():
-            raise OutsideError(f"processes are read from {proc}, which this system does not have")
+            raise OutsideError(f"reading processes needs {proc}, which this system does not have")
         state, start = _state_and_start(proc, pid)
         if state in "ZXx":
-            raise OutsideError(f"process {pid} has ended; its parent has not yet asked for its exit status")
+            raise OutsideError(
+                f"process {pid} has ended; it is a zombie until its parent asks for its exit status"
+            )
         found = cls(pid=pid, start_ticks=start, proc=proc)
         if found.is_kernels:
-            raise OutsideError(f"process {pid} is a thread of the kernel")
+            raise OutsideError(f"process {pid} is a kernel thread")
         return found
 
     @property
@@ -58,7 +60,7 @@ class Process:
 
     @property
     def is_kernels(self) -> bool:
-        """Whether it is a thread of the kernel, without memory of its own."""
+        """Whether it is a kernel thread, without memory of its own."""
         try:
             return not str((self.folder / "exe").readlink())
         except FileNotFoundError:  # also where it ends at this moment: then everything else says so
@@ -130,7 +132,7 @@ class Process:
             )
         if scope == 3:
             return NotReadableError(
-                f"the kernel lets nobody read process {self.pid}: kernel.yama.ptrace_scope is 3"
+                f"the kernel lets no process read process {self.pid}: kernel.yama.ptrace_scope is 3"
             )
         return NotReadableError(
             f"the kernel does not let you read process {self.pid}: run the command with sudo;"
@@ -144,15 +146,13 @@ def _state_and_start(proc: Path, pid: int) -> tuple[str, int]:
     except _GONE:
         raise OutsideError(f"there is no process {pid}") from None
     except OSError as error:
-        raise OutsideError(f"process {pid} cannot be looked at: {error.strerror}") from error
+        raise OutsideError(f"process {pid} cannot be read: {error.strerror}") from error
     # The name in parentheses may hold anything (proc(5)): cut at the last one.
     fields = raw.rpartition(b")")[2].split()
     try:
         return fields[0].decode("ascii", "replace"), int(fields[19])
     except (IndexError, ValueError):
-        raise OutsideError(
-            f"process {pid} cannot be looked at: /proc/{pid}/stat is not as expected"
-        ) from None
+        raise OutsideError(f"process {pid} cannot be read: /proc/{pid}/stat is not as expected") from None
 
 
 def _inner_number(status: str, otherwise: int) -> int:

@@ -100,7 +100,7 @@ def _refusal(process: Process, problem: str) -> OutsideError:
     """Translates known problems into our words."""
     if "not enabled" in problem:
         return NotReachableError(
-            f"process {process.pid} does not let scripts in: it was started with PYTHON_DISABLE_REMOTE_DEBUG"
+            f"process {process.pid} accepts no scripts: it was started with PYTHON_DISABLE_REMOTE_DEBUG"
             " or -X disable-remote-debug, or its Python was built without"
         )
     if "Permission" in problem or "not permitted" in problem:

@@ -6,27 +6,26 @@ import sys
 
 BLIND_SPOTS = (
     (
-        "Watched are asyncio's loops and those with its interface (uvloop, Tornado), trio, Twisted's "
-        "reactors, Tk, Qt while its application runs, pygame, requests and jobs on threads, and "
-        "loopcanary.watch: not gevent or GLib (nor asyncio on it). Frames of pygame only, idle work of Tk, "
-        "input of pygame and Tk, and requests of uvicorn, granian and hypercorn's HTTP/2."
+        "Watched: asyncio's loops and those with its interface (uvloop, Tornado), trio, Twisted's reactors, "
+        "Tk, Qt while its application runs, pygame, requests and jobs on threads, and loopcanary.watch. Not "
+        "watched: gevent, GLib, and asyncio on GLib. Frames: pygame only. Idle work: Tk only. Input: pygame "
+        "and Tk. Request latency: uvicorn, granian and hypercorn's HTTP/2."
     ),
     (
-        "A C call that holds the GIL is seen only once it ends: then its length and its line are reported, "
-        "but nothing while it lasts."
+        "A C call that holds the GIL is seen only after it has ended: its length and line are reported "
+        "then, and nothing while it lasts."
     ),
     (
-        "What the kernel saw (system call, state of the thread, descriptor) is not recorded; causes rest "
-        "on Python frames and CPU times."
+        "The kernel's view (system call, state of the thread, descriptor) is not recorded; causes rest on "
+        "Python frames and CPU times."
     ),
     (
         "Of a stall in which the process is killed or ends by os._exit, only one of a second and more is "
         "left behind, as killed; none of a C call that holds the GIL."
     ),
     (
-        "Single callbacks are not timed, but for those of trio, Twisted, Tk and pygame: a turn is, and its "
-        "samples say which callback held most of it; many short callbacks are told apart only as well as "
-        "samples can."
+        "Single callbacks are timed only in trio, Twisted, Tk and pygame. In other loops a whole turn is "
+        "timed, and its samples show which callback took most of it, less well if there are many short ones."
     ),
     "The thread that held the GIL is not named.",
     "A Python signal handler that runs while the loop waits is not timed, unless a timer became overdue.",

@@ -185,7 +185,7 @@ def kind_in(document: object) -> Kind[Any]:
     """The kind that an issue's JSON names. WireError: it names none. UnknownKindError: it is not here."""
     name = document.get("kind") if isinstance(document, dict) else None
     if not isinstance(name, str):
-        raise WireError(f"issue.kind: {name!r} is no kind of issue")
+        raise WireError(f"issue.kind: {name!r} is not a kind of issue")
     return _readable(name)
 
 
@@ -237,7 +237,7 @@ def refuse_negative(**numbers: Iterable[int]) -> None:
     """ValueError: one of these is less than 0."""
     for name, some in numbers.items():
         if any(number < 0 for number in some):
-            raise ValueError(f"{name}: one is less than 0")
+            raise ValueError(f"{name}: a number in it is negative")
 
 
 def _readable(name: str) -> Kind[Any]:
@@ -263,5 +263,5 @@ def _is_readable(name: str) -> bool:
 def _made(found: Registration) -> Kind[Any]:
     kind = found.load()()
     if not isinstance(kind, Kind):
-        raise TypeError(f"{found.target!r} is no kind of issue")
+        raise TypeError(f"{found.target!r} is not a kind of issue")
     return kind

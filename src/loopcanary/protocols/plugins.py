@@ -189,5 +189,5 @@ def counts_of(counts: Callable[[], object]) -> dict[str, int]:
     counters."""
     found = counts()
     if not isinstance(found, dict) or not all(isinstance(count, int) for count in found.values()):
-        raise TypeError("it gives no dict of whole numbers")
+        raise TypeError("it did not return a dict of whole numbers")
     return found

@@ -53,7 +53,7 @@ class no_stall:  # noqa: N801 - reads as a statement: with loopcanary.no_stall("
 
     def _begin(self) -> None:
         if loopcanary._canary is not None:  # noqa: SLF001 - of this package
-            raise RuntimeError("this process is watched already: no_stall has to watch it by itself")
+            raise RuntimeError("this process is already watched: no_stall needs one that is not")
         self._watch.start()
 
     def _end(self, *, is_failed: bool) -> None:

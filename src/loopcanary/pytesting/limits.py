@@ -75,7 +75,7 @@ def duration_ns(text: object, place: str) -> int:
     """Nanoseconds. ValueError, which names the place: it is not a duration."""
     try:
         if not isinstance(text, str):
-            raise ValueError(f"{text!r} is no text such as '50ms'")  # noqa: TRY004, TRY301 - one kind for callers
+            raise ValueError(f"{text!r} is not a duration such as '50ms'")  # noqa: TRY004, TRY301 - one kind for callers
         return parse_duration_ns(text)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error

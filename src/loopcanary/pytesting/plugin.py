@@ -13,7 +13,7 @@ import pytest
 
 _MARKER = (
     'loopcanary(max_stall="50ms", allow=["json.loads"]): the test fails where it stalls an '
-    "event loop for that long or longer; allow: what may stall it all the same"
+    "event loop for that long or longer; allow: calls that may stall it all the same"
 )
 _KEY = pytest.StashKey[Any]()
 
@@ -24,10 +24,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--loopcanary", action="store_true", help="Watch the event loops of all tests.")
     for name, metavar, words in (
         ("fail", "DURATION", "Fail a test that stalls a loop for this long or longer: 50ms."),
-        ("threshold", "DURATION", "What is a stall. Default: 100ms, or what fails a test if that is less."),
+        ("threshold", "DURATION", "A longer callback is a stall. Default: 100ms, or less if `fail` is less."),
         ("store", "DIR", "Keep the stalls in this store, for `loopcanary report`."),
-        ("baseline", "FILE", "Bugs that are known fail no test."),
-        ("write-baseline", "FILE", "Write the bugs of this run as known ones."),
+        ("baseline", "FILE", "File of known bugs, which fail no test."),
+        ("write-baseline", "FILE", "Write the bugs of this run to this file, as known bugs."),
         ("hang", "DURATION", "Show all threads of a test that runs for this long: 30s. The test goes on."),
     ):
         group.addoption(f"--loopcanary-{name}", metavar=metavar, help=words)

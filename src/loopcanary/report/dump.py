@@ -365,7 +365,7 @@ def _others(process: ProcessSight) -> str:
     aside = [thread for thread in process.threads if _is_aside(thread)]
     own = sum(thread.name == _OWN_NAME for thread in aside)
     others = [thread for thread in aside if thread.name != _OWN_NAME]
-    found = [f"{count_of(own, 'thread')} of loopcanary's"] if own else []
+    found = [f"{count_of(own, 'thread')} of loopcanary"] if own else []
     if others:
         names = ", ".join(dict.fromkeys(printable(thread.name, 20) for thread in others if thread.name))
         named = f" ({names[:60]})" if names else ""

@@ -90,7 +90,7 @@ def _stall(stall_id: str, kept: Mapping[str, Stall]) -> Iterator[Block]:
     """A stall in the issue's time, with the stacks that are kept."""
     stall = kept.get(stall_id)
     if stall is None:
-        yield line("stall ", name(stall_id), dim("  not kept any more"))
+        yield line("stall ", name(stall_id), dim("  no longer kept"))
         return
     length = number(format_duration(stall.duration_ns))
     ran = said(dim("  in "), name(stall.callback)) if stall.callback else ""

@@ -147,8 +147,9 @@ def issue_line(issue: Issue, repeated: int, look: Look, process: str = "") -> st
 
 
 def later_line(stall: Any, shown: Issue, look: Look, process: str = "") -> str:
-    """A stall that was shown while it lasted goes on, or is over; with its cause, if that is another one."""
-    what = "still in progress after " if stall.state is StallState.ONGOING else "over after "
+    """A stall that was shown while it lasted goes on, or has ended; with its cause, if that is another "
+    "one."""
+    what = "still in progress after " if stall.state is StallState.ONGOING else "ended after "
     length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
     cause = said("; ", verdict(stall.cause, stall)) if stall.cause is not shown.cause else ()
     place = _spot(stall.blamed, stall.title)
@@ -257,7 +258,7 @@ def _table(ranked: Sequence[Tally]) -> Iterator[Block]:
 def _where_to_read(count: int, session: Session, details: str) -> Paragraph:
     if session.statistics.get("failures_store", 0) < max(count, 1):
         return line(dim("more: "), details)
-    later = f"{details} has the first ones if it can be used again"
+    later = f"`{details}` shows the first stalls if the store works again"
     return sentences(dim("not stored: "), f"the store failed; {later}")
 
 

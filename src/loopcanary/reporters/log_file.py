@@ -67,7 +67,7 @@ def _open(path: Path, *, is_safe: bool) -> int:
     if stat.S_ISREG(found.st_mode) and (is_safe or (found.st_uid, found.st_nlink) == (0, 1)):
         return descriptor
     os.close(descriptor)
-    raise OSError("it is no file, or another user's")
+    raise OSError("it is not a file, or belongs to another user")
 
 
 def _write(descriptor: int, line: bytes) -> None:
@@ -75,7 +75,7 @@ def _write(descriptor: int, line: bytes) -> None:
     if written < len(line):  # the disk is full: half a line is useless, and would spoil the next
         with suppress(OSError):
             os.write(descriptor, b"\n")
-        raise OSError("it was not written whole")
+        raise OSError("only a part of the line was written")
 
 
 def _line(issue: Issue, repeated: int, process: str, host: str) -> bytes:

@@ -137,7 +137,7 @@ class Intake:
         try:
             yield
         except sqlite3.Error as error:
-            room = f"{self.path.parent} has no room for what is to be imported"
+            room = f"{self.path.parent} has no space for the records to import"
             raise StoreError(f"{room}, or fails: {error}") from error
 
 

@@ -47,12 +47,12 @@ def locate(
         folder = user_folder(environ)
     except StoreError as error:
         return Location(folder=usual, notice=f"{error}; stalls are not stored", is_usable=False)
-    why = f"{usual} is another user's" if is_theirs else f"{here} cannot be written"
+    why = f"{usual} belongs to another user" if is_theirs else f"{here} cannot be written"
     if not is_fit:
-        why = f"{usual} is not root's alone"
+        why = f"other users can change {usual}"
     if fits(str(folder)) and _writable(folder):
         return Location(folder=folder, notice=f"{why}: stalls are stored in {folder}")
-    neither = f"neither {here} nor {folder} can be written: choose a --store; stalls are not stored"
+    neither = f"neither {here} nor {folder} can be written: stalls are not stored; choose another --store"
     return Location(folder=folder, notice=neither, is_usable=False)
 
 
@@ -95,7 +95,7 @@ def user_folder(environ: Mapping[str, str] = os.environ) -> Path:
             home = Path("~root").expanduser()
     except RuntimeError:  # a container's user without an entry in passwd
         raise StoreError(
-            "the current folder cannot be written and you have no home: choose a --store"
+            "the current folder cannot be written and you have no home folder: choose another --store"
         ) from None
     return home / ".local" / "state" / "loopcanary"
 

@@ -158,7 +158,7 @@ class Store:
                     lambda connection: merge(connection, intake.path, oldest_kept)
                 )
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"what is to be imported cannot be put together: {error}") from error
+            raise StoreError(f"the records to import cannot be prepared: {error}") from error
 
     def overlay(self, sessions: Iterable[Session], issues: Iterable[Issue]) -> None:
         """Shows these live ones in every answer of this object; nothing is written to the database.

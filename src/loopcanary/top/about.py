@@ -23,7 +23,7 @@ def _who(row: LaneRow) -> Iterator[Cell]:
     yield printable(row.program, NAME_MAX), "bold"
     thread = printable(row.thread, NAME_MAX) or f"thread {row.tid}"
     yield f"  pid {row.pid}, {printable(row.loop_kind, 20)} on {thread}", ""
-    yield f", {printable(row.session.python, 40)}, session {printable(row.session.id, 48)}", "dim"
+    yield f", {printable(row.session.python, 40)}, run {printable(row.session.id, 48)}", "dim"
 
 
 def _now(row: LaneRow) -> Iterator[Cell]:

@@ -49,7 +49,7 @@ class Top(App[None]):
         Binding("l,enter", "stack", "live stack"),
         Binding("g", "group", "bug"),
         Binding("s", "order(1)", "order"),
-        Binding("S", "order(-1)", "order before"),
+        Binding("S", "order(-1)", "previous order"),
         Binding("r", "reverse", "reverse"),
         Binding("slash", "filter", "filter"),
         Binding("a", "everything", "all"),
@@ -244,7 +244,7 @@ class Top(App[None]):
     def action_group(self) -> None:
         row = self._table.chosen
         if row is not None:
-            title = f"last stall and its group: {printable(row.program, 40)}, pid {row.pid}"
+            title = f"last stall and its bug: {printable(row.program, 40)}, pid {row.pid}"
             self.push_screen(LivePage(title, lambda width: self._pages.group(row, width)))
 
     def action_help(self) -> None:

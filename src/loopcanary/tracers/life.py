@@ -28,11 +28,11 @@ def refusal(state: TracerState, step: TracerStep) -> str | None:
     if state is TracerState.DESTROYED:
         return "it is destroyed"
     if step is TracerStep.INIT and state is not TracerState.CREATED:
-        return "it is inited already"
+        return "it is already initialised"
     if step is TracerStep.START and state is TracerState.CREATED:
-        return "it is not inited"
+        return "it is not initialised"
     if step is TracerStep.START and state is TracerState.STARTED:
-        return "it is started already"
+        return "it is already started"
     if step is TracerStep.STOP and state is not TracerState.STARTED:
         return "it is not started"
     return None
@@ -78,7 +78,7 @@ class TracerLife:
     def step(self, step: TracerStep) -> str | None:
         # Tried and not waited for: this may be a signal handler in the middle of a step.
         if not self._turn.acquire(blocking=False):
-            return _FAILED if self.has_failed else "another step is being made"
+            return _FAILED if self.has_failed else "another step is in progress"
         why_not = self._refusal(step)
         self._take_turn(() if why_not else steps_of(self.state, step))
         if step in (TracerStep.INIT, TracerStep.START) and self.has_failed:

@@ -114,7 +114,7 @@ _ROOM: Final = (
     "a process has at most 16 rings of calls, and all take at most a quarter of the folder of flight files;"
     " half of what is free there, and 64 MB of addresses, stay free"
 )
-_LESS: Final = f"methods: some threads have less room for calls, or none: {_ROOM}"
+_LESS: Final = f"methods: fewer calls of some threads are kept, or none: {_ROOM}"
 _monitoring: Any = getattr(sys, "monitoring", None)
 
 
@@ -244,7 +244,7 @@ class CallsTracer:
                 self._tool = number
                 return
         others = ", ".join(str(_monitoring.get_tool(number)) for number in _TOOL_IDS)
-        raise CannotTraceError(f"other tools use sys.monitoring's places: {others}")
+        raise CannotTraceError(f"other tools use the tool ids of sys.monitoring: {others}")
 
     def _begin_events(self) -> None:
         if self._tool is None:

@@ -100,7 +100,7 @@ def _refuse_no_figure(value: Any, path: str) -> None:
     elif isinstance(value, int):
         is_time = path.endswith("_ns") and not path.endswith("_wall_ns")
         if is_time and value < 0:
-            raise ValueError(f"{path}: it is less than 0")
+            raise ValueError(f"{path}: it is negative")
         if is_time and value > _LONGEST_NS:
             raise ValueError(f"{path}: it is more than 26 days")
         if abs(value) > _COUNT_MAX and not path.endswith("_wall_ns"):

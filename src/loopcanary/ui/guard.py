@@ -62,9 +62,9 @@ class Guard:
         if headers.get("host", "") not in self._hosts:
             await _refuse(send, 421, "This address is not served here.")
         elif headers.get("sec-fetch-site", "") not in _OWN_FETCHES:
-            await _refuse(send, 403, "Another site may not ask.")
+            await _refuse(send, 403, "Requests of other sites are refused.")
         elif scope["method"] not in ("GET", "HEAD") and headers.get("origin", "") not in self._origins:
-            await _refuse(send, 403, "Another site may not change anything.")
+            await _refuse(send, 403, "Changes by other sites are refused.")
         elif (token := _query_token(scope)) is not None:
             await self._take_token(scope, token, send)
         elif not self._is_known(headers.get("cookie", "")):
@@ -87,7 +87,12 @@ class Guard:
         """Turns the token into a cookie, and takes it out of the address, which browsers show, keep and
         copy."""
         if not self._opens(token):
-            await _refuse(send, 403, "The token is not of this `loopcanary ui`; it has a new one each time.")
+            await _refuse(
+                send,
+                403,
+                "This token is not valid: each `loopcanary ui` has a new one. Open the address that it "
+                "printed.",
+            )
             return
         rest = [pair for pair in parse_qsl(scope["query_string"].decode("latin-1"), True) if pair[0] != TOKEN]
         # Of the path no more than one slash: two would be another host.

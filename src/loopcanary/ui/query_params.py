@@ -81,7 +81,7 @@ def _moment(given: str) -> int | None:
 def _kind(given: str, wrong: list[str]) -> str:
     if given in ("", OTHER) or REGISTRY.find(KINDS, given) is not None:
         return "" if given == IssueKind.STALL.value else given
-    wrong.append(f"{printable(given, 60)} is no kind of issue")
+    wrong.append(f"{printable(given, 60)} is not a kind of issue")
     return ""
 
 
@@ -98,7 +98,7 @@ def _since(given: str, now_wall_ns: int, wrong: list[str]) -> int | None:
 def _causes(given: Sequence[str], wrong: list[str]) -> frozenset[Cause]:
     names = [name for name in given if name]
     known = {cause.value: cause for cause in Cause}
-    wrong += [f"{printable(name, 60)} is no cause" for name in names if name not in known]
+    wrong += [f"{printable(name, 60)} is not a cause" for name in names if name not in known]
     return frozenset(known[name] for name in names if name in known)
 
 

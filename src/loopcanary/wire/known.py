@@ -12,4 +12,4 @@ def bugs_named(report: bytes | str) -> dict[str, str]:
         groups = [*document["groups"], *document["issue_groups"]]
         return {str(group["fingerprint"]): str(group["title"]) for group in groups}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"no report: {error}") from error
+        raise ValueError(f"not a report: {error}") from error

@@ -34,11 +34,11 @@ class Misfit(Exception):  # noqa: N818 - it never leaves this package; WireError
         return self
 
     def words(self, root: str) -> str:
-        """`stall.stacks[0].weight_ms: a number is wanted, not str`."""
+        """`stall.stacks[0].weight_ms: must be a number, not str`."""
         return f"{root}{''.join(reversed(self._steps))}: {self._problem}"
 
 
-class nothing:  # noqa: N801 - its name is read by people: "text is wanted, not nothing"
+class nothing:  # noqa: N801 - its name is read by people: "must be text, not nothing"
     """The type of MISSING."""
 
 
@@ -47,8 +47,8 @@ MISSING = nothing()
 
 
 def wanted(what: str, value: object) -> Misfit:
-    """`text is wanted, not int`."""
-    return Misfit(f"{what} is wanted, not {type(value).__name__}")
+    """`must be text, not int`."""
+    return Misfit(f"must be {what}, not {type(value).__name__}")
 
 
 class UnknownKindError(WireError):
@@ -80,7 +80,7 @@ def time_from_text(text: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 time with any offset. ValueError: it is not such a time."""
     match = _RFC3339.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no RFC 3339 time, such as 2026-01-31T12:00:00Z")
+        raise ValueError(f"{text!r} is not an RFC 3339 time, such as 2026-01-31T12:00:00Z")
     offset = "+00:00" if match[4] in "Zz" else match[4]
     moment = datetime.fromisoformat(f"{match[1]}T{match[2]}{offset}")
     return (moment - _EPOCH) // timedelta(seconds=1) * _S + int((match[3] or "").ljust(9, "0"))
@@ -196,7 +196,7 @@ def _choice(kind: type[Enum]) -> Codec:
     def read(value: Any) -> Enum:
         member = members.get(_text(value))
         if member is None:
-            raise Misfit(f"{value!r} is no {kind.__name__.lower()}")
+            raise Misfit(f"{value!r} is not a {kind.__name__.lower()}")
         return member
 
     return Codec(read, attrgetter("_value_"))  # `value` is a Python function: three times as long
@@ -206,7 +206,7 @@ def _bounded(codec: Codec, least: int, most: int) -> Codec:
     def read(value: Any) -> Any:
         found = codec.read(value)
         if not least <= found <= most:
-            raise Misfit(f"{value!r} is out of bounds")
+            raise Misfit(f"{value!r} is out of range")
         return found
 
     return Codec(read, codec.write)

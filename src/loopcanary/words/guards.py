@@ -9,16 +9,16 @@ from loopcanary.model import Session
 from loopcanary.words.text import count_of, printable
 
 _UNREPORTED = {
-    "stalls_undiagnosed": "since loopcanary failed to judge them",
+    "stalls_undiagnosed": "because loopcanary failed to diagnose them",
     "stalls_suppressed_debugger": "while a debugger was attached",
-    "stalls_suppressed_expected": "within a time of their own (`expect`, `watch`, `job_threshold`)",
+    "stalls_suppressed_expected": "within their own time limit (`expect`, `watch`, `job_threshold`)",
     "stalls_suppressed_storm": "over the limit of stalls a minute",
-    "stalls_dropped_only_concern": "without code of concern",
-    "stalls_dropped_meant": "of a package's own thread, as it means to",
+    "stalls_dropped_only_concern": "without your own code (`only_concern`)",
+    "stalls_dropped_meant": "on a package's own thread, which blocks by design",
     "stalls_dropped_ignore": "ignored by the configuration",
     "stalls_dropped_interceptor": "dropped by an interceptor",
-    "stalls_dropped_no_slot": "for want of room: too many at once, too fast to be stored, or no memory left",
-    "stalls_dropped_ring_full": "for want of room: too many in a row",
+    "stalls_dropped_no_slot": "lost (too many at once, too fast to be stored, or no memory left)",
+    "stalls_dropped_ring_full": "lost (too many in a row)",
 }
 _LOST = {
     "calls_refused": "the process was not dumpable (it had changed its user), or a sandbox refused",
@@ -56,6 +56,6 @@ def lost_words(counts: Mapping[str, int]) -> Iterator[str]:
     """Evidence that the process had no rights or room to take."""
     for name, why in _LOST.items():
         if counts.get(name):
-            yield f"what {count_of(counts[name], 'thread')} waited in was not to be read: {why}"
+            yield f"what {count_of(counts[name], 'thread')} waited in could not be read: {why}"
     if counts.get("failures_store"):
         yield f"the store failed {count_of(counts['failures_store'], 'time')}: stalls may be missing"

@@ -93,10 +93,10 @@ def _engine(settings: Config) -> Iterator[Row]:
     if reason is None:
         native = native_module()
         yield "engine", "ok", f"native; clock: {native.clock_kind()}"
-        yield "frames", "ok", "read without the GIL, in C calls that hold it too"
+        yield "frames", "ok", "stacks are read without the GIL, also in C calls that hold it"
         return
     status = "problem" if settings.engine == NATIVE else "off"
-    yield "engine", status, f"portable, because the native one is not there: {reason}"
+    yield "engine", status, f"portable, because the native one is not available: {reason}"
     yield from _portable()
 
 
@@ -109,10 +109,14 @@ def _keeper(settings: Config) -> Row:
     is_native = settings.engine != PORTABLE and _native_obstacle() is None
     reason = no_keeper(settings, is_native=is_native, is_store_usable=is_store_usable)
     if reason is None and (problem := place.no_reaper()) is not None:
-        return "keeper", "off", f"takes the stalls of programs if one is at work; none is started: {problem}"
+        return (
+            "keeper",
+            "off",
+            f"stores the stalls of programs if one is running; programs start none: {problem}",
+        )
     if reason is None:
-        return "keeper", "ok", "takes the stalls of programs, in a process beside them"
-    return "keeper", "off", f"each program judges its stalls itself, on a thread of its own: {reason}"
+        return "keeper", "ok", "stores the stalls of programs, in a process of its own"
+    return "keeper", "off", f"each program diagnoses and stores its own stalls, on a thread: {reason}"
 
 
 def _native_obstacle() -> str | None:
@@ -174,11 +178,11 @@ def _flight_place(wanted: str | None) -> Row:
     if memory.is_dir() and os.access(memory, os.W_OK):
         return "flight file", "ok", f"in {'memory, ' if wanted is None else ''}{memory}"
     if wanted is not None:
-        return "flight file", "problem", f"{memory} (flight_dir) cannot be used: {MEMORY} is tried"
+        return "flight file", "problem", f"{memory} (flight_dir) cannot be used: {MEMORY} is tried instead"
     return (
         "flight file",
         "off",
-        f"{memory} cannot be used: it lies in the store, and disk write-back may delay the loop",
+        f"{memory} cannot be used: the file is in the store, where disk write-back may delay the loop",
     )
 
 
@@ -264,7 +268,7 @@ def _children(settings: Config) -> Row:
     return (
         "children",
         "ok",
-        "watched, but not a Python with -E, -I or -S; with a new PYTHONPATH it needs loopcanary-auto",
+        "watched, except a Python with -E, -I or -S; one with a new PYTHONPATH needs loopcanary-auto",
     )
 
 

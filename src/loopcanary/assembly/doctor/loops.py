@@ -81,7 +81,7 @@ def _tried(
     """What a child says of all of them; where it dies, of each one by itself."""
     told = _child(installed, folder, engine)
     if told is not None or len(installed) == 1:
-        return told or {"failed": {kind.kind: "the child that tried it died" for kind in installed}}
+        return told or {"failed": {kind.kind: "the child process that tried it died" for kind in installed}}
     each = [_tried({kind: modules}, folder, engine) for kind, modules in installed.items()]
     return {
         part: {kind: said for one in each for kind, said in one.get(part, {}).items()}

@@ -26,7 +26,7 @@ _WENT_WRONG = (
 def plugin_facts(settings: Config) -> Iterator[Row]:
     """(name, `ok` | `off` | `problem`, detail): what is built in group by group, others one by one."""
     if os.environ.get("LOOPCANARY_PLUGINS") == "0":
-        yield "plugins", "off", "LOOPCANARY_PLUGINS=0: only what is built in is there"
+        yield "plugins", "off", "LOOPCANARY_PLUGINS=0: no plugins are loaded, only built-in parts"
     failures: dict[str, int] | None = None
     for group in GROUPS:
         found = REGISTRY.of(group)
@@ -39,7 +39,7 @@ def plugin_facts(settings: Config) -> Iterator[Row]:
     for group in GROUPS:
         for one in REGISTRY.installed(group):
             if REGISTRY.find(group, one.name) is not one:
-                yield _name(one), "problem", f"of {one.origin}: the name is taken"
+                yield _name(one), "problem", f"of {one.origin}: not loaded, its name is already taken"
 
 
 def _built_in(group: str, registered: Sequence[Registration]) -> Row:

@@ -41,7 +41,7 @@ sys.stdout.buffer.write(noted())
 """
 _STATES = {
     "+": ("on", ""),
-    "-": ("off", ": taken back"),
+    "-": ("off", ": undone"),
     "!": ("left", ": another tool has patched over it"),
 }
 _SIGNALS = {("signal", str(int(one))): one.name for one in Signals}
@@ -81,7 +81,7 @@ def _facts(folder: Path) -> Iterator[dict[str, Any]]:
 def _said(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Nothing where a keeper judges its stalls."""
     if isinstance(reason := facts.get(NO_KEEPER), str):
-        yield "off", f"{_who(facts)} judges its stalls itself: {printable(reason, 200)}"
+        yield "off", f"{_who(facts)} diagnoses its own stalls: {printable(reason, 200)}"
 
 
 def _tracers(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -104,7 +104,7 @@ def _rights(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     more = {words for one in others if one["Name"] == _OWN_NAME for words in _more(one, mains)}
     if more:
         told = ", ".join(sorted(more))
-        yield "off", f"{_who(facts)}: threads of loopcanary's may do more than its main thread: {told}"
+        yield "off", f"{_who(facts)}: threads of loopcanary have more privileges than its main thread: {told}"
 
 
 def _status(thread: Path) -> dict[str, str]:
@@ -137,8 +137,8 @@ def patches_of(pid: int) -> list[tuple[str, str, str]]:
     named = [(state, kind, _SIGNALS.get((kind, what), what)) for state, kind, what in patches_in(content)]
     rows = sorted({(kind, _STATES[state][0], what + _STATES[state][1]) for state, kind, what in named})
     if len(content.rstrip(b"\0")) > BYTES_MAX - LINE_MAX:
-        rows.append(("patches", "off", "there may be more: no room to write it down"))
-    return rows or [("patches", "off", "nothing is written down")]
+        rows.append(("patches", "off", "there may be more: the list is full"))
+    return rows or [("patches", "off", "no patch is listed")]
 
 
 def _written(pid: int) -> bytes:

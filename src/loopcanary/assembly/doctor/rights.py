@@ -33,11 +33,19 @@ def _waits() -> tuple[str, str, str]:
     try:
         _CALL.read_bytes()
     except FileNotFoundError:
-        return "waits", "off", f"this kernel does not tell what a thread waits in: it has no {_CALL}"
+        return (
+            "waits",
+            "off",
+            f"this kernel does not show what system call a thread waits in: it has no {_CALL}",
+        )
     except OSError as error:
         why = "this process is not dumpable (setuid, setcap)" if not _is_dumpable() else str(error)
-        return "waits", "off", f"what a thread waits in is not to be read, causes are less sure: {why}"
-    return "waits", "ok", "the kernel tells what a thread waits in"
+        return (
+            "waits",
+            "off",
+            f"the system call that a thread waits in cannot be read, so causes are less certain: {why}",
+        )
+    return "waits", "ok", "the kernel shows what system call a thread waits in"
 
 
 def _is_dumpable() -> bool:
@@ -57,7 +65,7 @@ def _descriptors() -> tuple[str, str, str] | None:
         return (
             "descriptors",
             "off",
-            f"{allowed} allowed (ulimit -n): most of ours are closed between stalls",
+            f"{allowed} allowed (ulimit -n): loopcanary closes most of its own between stalls",
         )
     return None
 

@@ -51,7 +51,9 @@ class Errand:
         try:
             self._page = native_module().open_keeper(path)
         except ImportError as error:
-            raise OutsideError(f"this needs loopcanary's native part, which is not here: {error}") from None
+            raise OutsideError(
+                f"this needs loopcanary's native extension, which is not available: {error}"
+            ) from None
         except ValueError as error:
             raise NotReachableError(f"process {process.pid} cannot be asked: {error}") from None
 
@@ -90,8 +92,8 @@ class Errand:
             answer = self._answer(timeout_s)
         if answer is None:
             raise HangsError(
-                f"process {self.pid} did not begin within {timeout_s:g} s: nothing that is watched works in"
-                f" it, or it hangs (`loopcanary dump {self.pid}` shows what it does)"
+                f"process {self.pid} did not begin within {timeout_s:g} s: it runs no watched work"
+                f" now, or it hangs (`loopcanary dump {self.pid}` shows what it does)"
             )
         return answer
 

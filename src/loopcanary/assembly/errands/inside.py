@@ -41,7 +41,7 @@ def run_errand(canary: Canary, native: Native) -> None:
         if _asks_for_calls(errand):
             answer = _trace(canary, native, flight, errand)
         else:
-            answer = {"error": "it does not know what to do: it runs another version of loopcanary"}
+            answer = {"error": "it does not know this request: it runs another version of loopcanary"}
     _leave(flight, {"id": errand["id"], **answer})
 
 
@@ -114,7 +114,7 @@ def _trace(canary: Canary, native: Native, flight: str, errand: dict[str, Any]) 
     if running is None or not running.runs:
         return _begun(canary, native, flight, errand)
     if isinstance(running, AskedCalls):
-        return {"error": "its methods are traced for another command"}
+        return {"error": "another command is tracing its methods"}
     return {"already": list(canary.config.methods)}
 
 

@@ -176,7 +176,8 @@ class StoreFiles:
             return
         self._has_dangling = True
         self._complain(
-            f"{entry.path} is not here: a program of another container? Mount one memory-backed volume in"
+            f"{entry.path} is missing here: does the program run in another container? Mount one "
+            "memory-backed volume in"
             f" both, and set {place.FLIGHT_DIR} to it in both"
         )
 

@@ -22,7 +22,7 @@ class Plugins:
     def call(self, part: str, function: Callable[..., Any], *args: Any) -> Any:
         """What it returns, and raises. TimeoutError: it is not back, or was not for another program."""
         if part in self._hang:
-            raise TimeoutError("it did not come back before")
+            raise TimeoutError("it did not return before")
         try:
             return self._apart.call(function, *args)
         except TimeoutError:

@@ -22,19 +22,19 @@ _NS = 1_000_000_000
 @click.command(short_help="Watch a program that already runs.")
 @click.argument("pid", type=number(int, 1), metavar="PID")
 @settings_options
-@click.option("--stop", is_flag=True, help="Watch it no longer, and undo every change in it.")
+@click.option("--stop", is_flag=True, help="Stop watching it, and undo every change in it.")
 @click.option(
     "--timeout",
     metavar="DURATION",
     type=WORD,
     default="10s",
-    help="Longest wait for the program. Default: 10s.",
+    help="Give up if the program does not respond within this time. Default: 10s.",
 )
 def command(pid: int, stop: bool, timeout: str, **settings: Any) -> int:
-    """Watch a program that already runs; with --stop, watch it no longer.
+    """Watch a program that already runs; with --stop, stop watching it.
 
-    The program must run on CPython 3.14 or later, and its main thread must run some Python code. If it hangs,
-    `loopcanary dump PID` shows where. Loops are watched from their next turn on.
+    The program must run on CPython 3.14 or later, and its main thread must be running Python code. If it
+    hangs, `loopcanary dump PID` shows where. Each loop is watched from its next turn on.
     """
     from loopcanary.assembly.attach import attach, detach
 
@@ -76,7 +76,7 @@ def _where_it_is(pid: int) -> str:
 
 def _tell_attached(attached: Attached) -> int:
     if attached.was_watched:
-        click.echo(f"process {attached.pid} is watched already, with its own settings", err=True)
+        click.echo(f"process {attached.pid} is already watched, with its own settings", err=True)
     elif attached.is_running:
         engine = printable(attached.engine, 60)
         click.echo(f"process {attached.pid} is watched now ({engine} engine)", err=True)
@@ -97,5 +97,5 @@ def _tell_detached(detached: Detached) -> int:
     if not detached.was_watched:
         refuse(f"process {detached.pid} was not watched")
         return NOTHING_FOUND
-    click.echo(f"process {detached.pid} is not watched any longer", err=True)
+    click.echo(f"process {detached.pid} is no longer watched", err=True)
     return 0

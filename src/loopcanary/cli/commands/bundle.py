@@ -35,27 +35,27 @@ def _classes(text: str) -> tuple[str, ...]:
     asked = tuple(word.strip() for word in text.split(","))
     for word in asked:
         if word not in (*CLASSES, ALL):
-            raise ValueError(f"{word!r} is none of {', '.join(CLASSES)} and {ALL}")
+            raise ValueError(f"{word!r} cannot be replaced: use {', '.join(CLASSES)} or {ALL}")
     return asked
 
 
-@click.command(short_help="Put chosen stalls into one file, for another store.")
+@click.command(short_help="Pack the chosen stalls into one file, for another store.")
 @reads_stores
 @click.option("--output", "-o", type=WORD, metavar="FILE", help="Write to this file.")
-@click.option("--send", type=WORD, metavar="URL", help="Send by one POST, repeated until acknowledged.")
+@click.option("--send", type=WORD, metavar="URL", help="Send it by HTTP POST, repeated until acknowledged.")
 @click.option("--delete", is_flag=True, help="With --send: delete here what the receiver acknowledged.")
 @click.option(
     "--redact",
     type=Parsed("classes", _classes),
     default=(),
     metavar="WHAT,...",
-    help=f"Replace {', '.join(CLASSES)}, or {ALL}; any of them removes sentences and source lines.",
+    help=f"Replace {', '.join(CLASSES)}, or {ALL}; each choice also removes sentences and source lines.",
 )
 @click.option(
     "--redact-key",
     type=WORD,
     metavar="FILE",
-    help="Key of the replacements. Default: your own, made once.",
+    help="File with the key of the replacements. Default: a key of your own, made once.",
 )
 @choice_options
 def command(
@@ -68,7 +68,7 @@ def command(
     redact_key: str | None,
     **asked: Any,
 ) -> int:
-    """Put chosen stalls into one file, for another store.
+    """Pack the chosen stalls into one file, for another store.
 
     A zip with the stalls and other issues, the facts of their runs, and the notes on their bugs; `loopcanary
     import` reads it. docs/how-to/bundles.md says what --redact replaces, and what a receiver of --send does.
@@ -102,7 +102,7 @@ def _check(output: str | None, send: str | None, delete: bool) -> None:
     if delete and send is None:
         raise click.UsageError("--delete needs --send: it deletes what a receiver has acknowledged")
     if output == STDOUT and sys.stdout.isatty():
-        raise click.UsageError("a bundle is no text for a terminal: name a file with --output")
+        raise click.UsageError("a bundle is binary, and a terminal cannot show it: name a file with --output")
     if send is not None:
         sending.check(send)
 

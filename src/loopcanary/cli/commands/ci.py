@@ -39,10 +39,10 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 @click.option("--threshold", type=WORD, metavar="DURATION", help="What counts as a stall. Default: 100ms.")
 @click.argument("words", metavar="-- COMMAND [ARGS]...", nargs=-1, type=click.UNPROCESSED, required=True)
 def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]) -> int:
-    """Run a command, watch every Python in it, and judge it by a budget.
+    """Run a command, watch every Python process in it, and compare the result with a budget.
 
     The table [tool.loopcanary.ci] of pyproject.toml has the budget, and the files to write (html, sarif,
-    markdown). Exits with the command's status; with 70 if that is 0 and a limit is broken.
+    markdown). Exits with the command's status, or with 70 if that is 0 and a limit is exceeded.
     """
     wanted = ci_settings(working_folder())
     known = None if wanted.baseline is None else known_bugs(wanted.baseline)
@@ -53,7 +53,7 @@ def command(*, store: Path | None, threshold: str | None, words: tuple[str, ...]
         refuse(notice)
     folder = environment["LOOPCANARY_STORE"]
     if not folder:
-        raise click.UsageError("there is no store that can be written: name one with --store")
+        raise click.UsageError("no store can be written: name a folder with --store")
     del environment["LOOPCANARY_RUN_PID"]  # of a program that takes the place of this process
     begin_wall_ns = time.time_ns() - _STEP_NS
     status = _run(words, environment)
@@ -73,7 +73,7 @@ def _run(words: tuple[str, ...], environment: dict[str, str]) -> int:
     try:
         status = subprocess.call(words, env=environment)  # noqa: S603 - the user's own command
     except FileNotFoundError:
-        refuse(f"{words[0]}: there is no such command")
+        refuse(f"{words[0]}: command not found")
         return _NOT_FOUND
     except OSError as error:
         refuse(f"{words[0]} cannot be run: {error.strerror}")

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 @click.option("--older-than", type=DURATION, metavar="DURATION", help="Stalls older than this, such as 7d.")
 @click.option("--keep", type=number(int, 0), metavar="N", help="All stalls but the newest N.")
 @click.option(
-    "--max-size", type=SIZE, metavar="SIZE", help="The oldest, until the rest takes less, such as 100MB."
+    "--max-size",
+    type=SIZE,
+    metavar="SIZE",
+    help="The oldest, until the rest takes less than this, such as 100MB.",
 )
-@bug_option("All issues of this bug; the start of its fingerprint is enough.")
+@bug_option("All issues of this bug; the first characters of its fingerprint are enough.")
 @click.option(
     "--id", "ids", multiple=True, metavar="ID", help="The issue or run with this id; may be repeated."
 )

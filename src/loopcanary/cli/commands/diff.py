@@ -23,15 +23,21 @@ if TYPE_CHECKING:
 @click.command()
 @reads_stores
 @click.option(
-    "--before", type=MOMENT, metavar="TIME", help="A: what began before then: 2h (ago), 2026-11-21T05:00."
+    "--before",
+    type=MOMENT,
+    metavar="TIME",
+    help="A: what began before this time: 2h (ago), 2026-11-21T05:00.",
 )
 @click.option(
-    "--after", type=MOMENT, metavar="TIME", help="B: what began then or later. One of the two is enough."
+    "--after",
+    type=MOMENT,
+    metavar="TIME",
+    help="B: what began at this time or later. Of --before and --after one is enough.",
 )
 @click.option("--version-a", metavar="VERSION", type=WORD, help="A: runs of this version of the program.")
 @click.option("--version-b", metavar="VERSION", type=WORD, help="B: runs of this version of the program.")
 @click.option(
-    "--fail-on-worse", is_flag=True, help=f"Exit with {FAILED_CHECK} if a bug is surely new or worse."
+    "--fail-on-worse", is_flag=True, help=f"Exit with {FAILED_CHECK} if a bug is certainly new or worse."
 )
 @click.option("--limit", type=number(int, 0), metavar="N", help="At most N bugs; 0: all.")
 @format_option()

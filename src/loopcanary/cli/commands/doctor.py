@@ -25,7 +25,9 @@ _LEAST = 20
 @click.command(short_help="Show what works here, what does not, and why.")
 @reads_stores
 @click.option(
-    "--self-test/--no-self-test", default=True, help="Stall a child program, and check that it is seen."
+    "--self-test/--no-self-test",
+    default=True,
+    help="Stall a child program, and check that the stall is detected.",
 )
 @click.option(
     "--patches",

@@ -15,8 +15,8 @@ from loopcanary.cli.refusals import refuse_unseen
 def command(pid: int, form: str, everything: bool) -> int:
     """Show what the threads of a running process do now: stacks, locks, GIL.
 
-    Works for any process of yours on CPython 3.11 to 3.15, watched or not, also one that hangs. It is read
-    from outside: it is not stopped, and nothing runs in it.
+    Works for any process of yours on CPython 3.11 to 3.15, watched or not, even if it hangs. Its memory is
+    read from outside: the process is not stopped, and no code runs in it.
     """
     from loopcanary.assembly.dump import look_at
     from loopcanary.model.outside import Unseen

@@ -26,7 +26,7 @@ from loopcanary.ui.sources import as_one
 def _format(name: str) -> Format:
     found = find(name)
     if found is None:
-        raise ValueError(f"{name!r} is no format: use {', '.join(names())}")
+        raise ValueError(f"{name!r} is not a format: use {', '.join(names())}")
     return found
 
 
@@ -50,9 +50,9 @@ def command(*, stores: tuple[Path, ...], form: Format, output: str, kind: str, *
     matrix). All weights are stalled time. docs/how-to/export.md has an example of each.
     """
     if output == STDOUT and form.binary and sys.stdout.isatty():
-        return refuse(f"{form.name} is no text for a terminal: name a file with --output")
+        return refuse(f"{form.name} is binary, and a terminal cannot show it: name a file with --output")
     if kind != "stall" and (REGISTRY.find(KINDS, kind) is None or not form.takes_issues):
-        return refuse(f"{form.name} takes no issues of kind {kind}")
+        return refuse(f"{form.name} cannot hold issues of kind {kind}: use jsonl")
     with opened(stores) as opened_stores:
         source = as_one([store.reader for store in opened_stores])
         choice = Choice(**asked).in_full(opened_stores)

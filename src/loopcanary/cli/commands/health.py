@@ -23,27 +23,31 @@ if TYPE_CHECKING:
 _DEFAULT = "5s"
 _UNHEALTHY = 1
 _HANGS = {
-    "boot-hang": "an import has not ended: it has waited in one call for",
-    "exit-hang": "it does not end: all of it has waited for",
+    "boot-hang": "an import hangs: it has waited in one call for",
+    "exit-hang": "it does not end: the whole process has waited for",
 }
 
 
-@click.command(short_help="Say whether every watched loop makes progress, for liveness probes.")
+@click.command(short_help="Check that every watched loop makes progress, for liveness probes.")
 @click.argument("pid", type=number(int, 1), metavar="[PID]", required=False)
 @click.option("--name", type=WORD, metavar="TEXT", help="Only programs of this name.")
 @click.option(
-    "--limit", type=WORD, metavar="DURATION", default=_DEFAULT, help=f"Longest turn. Default: {_DEFAULT}."
+    "--limit",
+    type=WORD,
+    metavar="DURATION",
+    default=_DEFAULT,
+    help=f"Longest allowed time between two waits for events. Default: {_DEFAULT}.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
-@click.option("--listen", type=WORD, metavar="[HOST:]PORT", help="Answer by HTTP until Control-C.")
+@click.option("--listen", type=WORD, metavar="[HOST:]PORT", help="Answer by HTTP until Ctrl-C.")
 @store_option
 def command(
     *, pid: int | None, name: str | None, limit: str, form: str, listen: str | None, store: Path | None
 ) -> int:
-    """Say whether every watched loop makes progress: of all programs of yours, or of one.
+    """Check that every watched loop makes progress: in all your programs, or in one.
 
-    Exits with 0 where each loop waits for events, or has done so in the last 5 s (--limit); with 1 where one
-    has not, where a program is stopped by a signal, or where no such program is watched.
+    Exits with 0 if each loop waits for events, or has done so in the last 5 s (--limit). Exits with 1 if a
+    loop has not, if a program is stopped by a signal, or if no such program is watched.
     """
     from loopcanary.assembly.health import programs
 
@@ -75,10 +79,12 @@ def _answer(found: Sequence[ProgramProgress], limit_ns: int) -> tuple[bool, str]
 
 def _nothing(pid: int | None, name: str | None) -> str:
     if pid is not None:
-        which = f"process {pid} is not watched, does not run, or is another user's"
+        which = f"process {pid} is not watched, does not run, or belongs to another user"
     else:
-        which = f"no watched program {'' if name is None else f'{name!r} '}of yours runs"
-    return f"{which}: `loopcanary run` watches one; --store names a store that has flight files"
+        which = f"none of your programs {'' if name is None else f'named {name!r} '}is watched now"
+    return (
+        f"{which}: start one with `loopcanary run`, or name the store that has its flight files with --store"
+    )
 
 
 def _line(one: ProgramProgress, limit_ns: int) -> str:

@@ -21,26 +21,27 @@ if TYPE_CHECKING:
     from loopcanary.store import Intake, TakenIn
 
 _NAMES_MAX = 5
-_LISTED = "`loopcanary import --list` says what is; nothing was changed"
+_LISTED = "`loopcanary import --list` lists what can be imported; nothing was changed"
 
 
-@click.command(short_help="Take bundles, and logs of Android's monitors, into a store.")
+@click.command(short_help="Import bundles, and logs of Android's monitors, into a store.")
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @store_option
 @click.option(
     "--concern",
     multiple=True,
     metavar="PACKAGE",
-    help="The app's own package, of which culprits are named (Java). Default: all but known libraries.",
+    help="Java package of the app's own code, where culprits are sought. Default: all but known libraries.",
 )
-@click.option("--list", "is_list", is_flag=True, help="Say what can be read, and end.")
+@click.option("--list", "is_list", is_flag=True, help="List what can be imported, and exit.")
 def command(*, files: tuple[Path, ...], store: Path | None, concern: tuple[str, ...], is_list: bool) -> int:
-    """Take bundles of other stores, and what other monitors wrote, into this store.
+    """Import bundles of other stores, and logs of other monitors, into this store.
 
-    FILE: a bundle, a text, a zip of texts, a folder, or - for standard input; known by what is in it.
+    FILE: a bundle, a text, a zip of texts, a folder, or - for standard input; recognised by its
+    content.
 
-    Takes all of them, or none if a bundle is damaged, or a file has nothing that is known. What is there
-    already stays as it is, so the same file twice adds nothing. Makes the store if there is none.
+    Imports all of them, or none if a bundle is damaged or a file has no known content. Records that the store
+    has already stay as they are, so importing a file twice adds nothing. Makes the store if it is missing.
     """
     from loopcanary.assembly.importing import TextIntake, unread_words
     from loopcanary.assembly.store import open_store
@@ -109,9 +110,7 @@ def _take(file: Path, intake: Intake, texts: TextIntake, bounds: Bounds, now_wal
     found = sum(texts.take(text) for text in texts_at(file, bounds))
     if not found and not file.is_dir():
         if file.is_file() and not is_zipfile(file):
-            raise BundleError(
-                f"{file} cannot be imported: it is no zip, and no text that is known; {_LISTED}"
-            )
+            raise BundleError(f"{file} cannot be imported: it is neither a zip nor a known text; {_LISTED}")
         importers[0].read(file, intake, now_wall_ns=now_wall_ns)  # which says what is wrong with it
 
 
@@ -123,7 +122,7 @@ def _about(texts: TextIntake, bounds: Bounds) -> list[str]:
     if texts.empty:
         names = ", ".join(texts.empty[:_NAMES_MAX])
         more = ", ..." if len(texts.empty) > _NAMES_MAX else ""
-        lines.append(f"{count_of(len(texts.empty), 'text')} with nothing that is known: {names}{more}")
+        lines.append(f"{count_of(len(texts.empty), 'text')} without known content: {names}{more}")
     return lines
 
 
@@ -133,9 +132,9 @@ def _words(taken: TakenIn) -> str:
         words += f" and {count_of(taken.issues, 'other issue')}"
     words += f", {count_of(taken.sessions, 'run')}"
     if taken.remarks:  # one may say that a bug is to be ignored, which then is in no list any more
-        words += f", {count_of(taken.remarks, 'remark')} on bugs"
+        words += f", {count_of(taken.remarks, 'note')} on bugs"
     if taken.updated:
-        words += f"; {count_of(taken.updated, 'stall')} had ended since"
+        words += f"; {count_of(taken.updated, 'stall')} updated, which ended since"
     if taken.stalls_known:
-        words += f"; {count_of(taken.stalls_known, 'stall')} had been there"
+        words += f"; {count_of(taken.stalls_known, 'stall')} already in the store"
     return words

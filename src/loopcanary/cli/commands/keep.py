@@ -20,8 +20,8 @@ from loopcanary.words.text import count_of, printable
 _LATEST_S = 1 << 32
 
 
-@click.command(short_help="Store at once what killed programs leave.")
-@click.option("--status", "is_status", is_flag=True, help="Show the keepers that are at work, and end.")
+@click.command(short_help="Store at once the stalls that killed programs leave.")
+@click.option("--status", "is_status", is_flag=True, help="Show the running keepers, and exit.")
 @click.option(
     "--notify",
     metavar="WAY",
@@ -31,14 +31,16 @@ _LATEST_S = 1 << 32
 )
 @reads_stores
 def command(*, stores: tuple[Path, ...], is_status: bool, notify: tuple[str, ...]) -> int:
-    """Store at once what killed programs leave, in one store or several; default: .loopcanary in the
-    current folder.
+    """Store at once the stalls that killed programs leave, in one store or several; default: .loopcanary in
+    the current folder.
 
-    Makes the folders that are missing. Runs until Control-C or SIGTERM; one keeper serves a store. For
+    Makes the folders that are missing. Runs until Ctrl-C or SIGTERM; one keeper serves a store. For
     containers and services: docs/how-to/keeper.md.
     """
     if not sys.platform.startswith("linux"):
-        return refuse("`keep` needs Linux; elsewhere the next start or report does it")
+        return refuse(
+            "`keep` needs Linux; elsewhere the next run or report stores what killed programs leave"
+        )
     if is_status:
         return _show_status([store.folder for store in found_stores(stores)])
     config = loaded(given({"notify": notify})) if notify else None
@@ -61,7 +63,7 @@ def _unusable(config: Config) -> str | None:
     from loopcanary.notifications.notifier import UnusableWayError, receiver_of
 
     if "bell" in config.notify:
-        return "bell rings the terminal of a program that asks for it: a keeper has desktop and webhook"
+        return "bell rings a terminal, which a keeper does not have: use desktop or webhook"
     try:
         for way in config.notify:
             receiver_of(way, config)
@@ -88,7 +90,7 @@ def _show_status(folders: list[Path]) -> int:
             shown += 1
             click.echo(f"{folder}: {_words(status)}")
     if not shown:
-        click.echo("no keeper is at work")
+        click.echo("no keeper is running")
     return 0 if shown else NOTHING_FOUND
 
 
@@ -109,5 +111,5 @@ def _words(status: dict[str, Any]) -> str:
     return (
         f"{who} of {printable(str(status.get('prefix')), 200)}, since {since}; "
         f"watches {count_of(len(pids) + number('elsewhere'), 'program')}{named}; "
-        f"took in {count_of(number('processes'), 'program')}, {count_of(number('stalls'), 'stall')}"
+        f"has stored {count_of(number('stalls'), 'stall')} of {count_of(number('processes'), 'program')}"
     )

@@ -56,14 +56,14 @@ _WITH_EACH = ("perfetto", "chrome")
     metavar="DURATION",
     type=WORD,
     default="10s",
-    help="Longest wait until it begins. Default: 10s.",
+    help="Give up if tracing does not begin within this time. Default: 10s.",
 )
 def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, output: str, timeout: str) -> int:
     """Trace the calls of a running program for a while: which functions, how often, how long.
 
     The program must be watched by loopcanary. PACKAGE as in `run --methods`: a package or module, a glob, `.`
-    for the program's own code (the default), with ! before it what is left out. Ctrl-C ends it early, and
-    shows what there is by then.
+    for the program's own code (the default), each left out if it begins with !. Ctrl-C ends the tracing
+    early, and shows the calls so far.
     """
     if form == "html" and (missing := missing_for_pages()):
         return refuse(missing)
@@ -72,7 +72,7 @@ def command(*, pid: int, packages: tuple[str, ...], length: str, form: str, outp
 
     chosen = [part for one in packages for part in one.split(",") if part] or ["."]
     if sys.stderr.isatty():
-        click.echo("tracing; Ctrl-C shows what there is by then", err=True)
+        click.echo("tracing; Ctrl-C ends it early, and shows the calls so far", err=True)
     seconds, timeout_s = _seconds(length, "--for"), _seconds(timeout, "--timeout")
     with _until_ctrl_c() as wait:
         found = record(pid, chosen, seconds, timeout_s, wait, each=form in _WITH_EACH)
@@ -87,7 +87,9 @@ def _seconds(text: str, option: str) -> float:
     seconds = duration_of(text, option) / _NS
     if not 0 < seconds <= _LONGEST_S:
         most = format_duration(int(_LONGEST_S * _NS))
-        raise click.BadParameter(f"{text} is out of bounds: over 0, and {most} at most", param_hint=option)
+        raise click.BadParameter(
+            f"{text} is out of range: write more than 0, and at most {most}", param_hint=option
+        )
     return seconds
 
 
@@ -119,10 +121,10 @@ def _writer(form: str, output: str) -> Format:
     found = find(form)
     if found is None:
         raise click.BadParameter(
-            f"{form!r} is no format: use {', '.join([*_OWN, *names()])}", param_hint="--format"
+            f"{form!r} is not a format: use {', '.join([*_OWN, *names()])}", param_hint="--format"
         )
     if output == STDOUT and found.binary and sys.stdout.isatty():
-        raise click.UsageError(f"{form} is no text for a terminal: name a file with --output")
+        raise click.UsageError(f"{form} is binary, and a terminal cannot show it: name a file with --output")
     return found
 
 

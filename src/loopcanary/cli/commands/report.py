@@ -41,7 +41,7 @@ from loopcanary.ui.sources import as_one
     "--baseline",
     type=WORD,
     metavar="KNOWN",
-    help="Bugs known already: a store, a bundle, a JSON report, or BRANCH:FILE as git has it.",
+    help="Known bugs: a store, a bundle, a JSON report, or BRANCH:FILE in git.",
 )
 @click.option(
     "--fail-on-new", is_flag=True, help=f"Exit with {FAILED_CHECK} if there is a bug that --baseline lacks."
@@ -62,7 +62,7 @@ def command(
     one file, to be mailed or kept with a CI job; github, sarif and junit are for CI systems.
     """
     if fail_on_new and baseline is None:
-        raise click.UsageError("--fail-on-new: --baseline says which bugs are known")
+        raise click.UsageError("--fail-on-new needs --baseline, which names the known bugs")
     if form == "html" and (missing := missing_for_pages()):
         return refuse(missing)
     known = None if baseline is None else known_bugs(baseline)

@@ -32,8 +32,8 @@ _RANK_DIGITS_MAX = 3
 def command(which: str, stores: tuple[Path, ...], form: str) -> int:
     """Show everything about one bug, stall or other issue.
 
-    A bug goes by its number in `loopcanary report`, or by its fingerprint; a stall or other issue by its id.
-    The start of a fingerprint or id is enough if only one begins so.
+    Name a bug by its number in `loopcanary report`, or by its fingerprint; a stall or other issue by its id.
+    The first characters of a fingerprint or id are enough if they are unique.
     """
     with opened(stores) as opened_stores:
         source = as_one([store.reader for store in opened_stores])
@@ -67,8 +67,8 @@ def _one_of(source: IssueStore, which: str, folders: Sequence[Path]) -> tuple[_S
 def _missing(which: str, folders: Sequence[Path]) -> str:
     place, report = " and ".join(map(str, folders)), f"`{reading('report', folders)}`"
     if _is_rank(which):
-        return f"{place} has no bug number {which}; {report} numbers them"
-    return f"no fingerprint or id in {place} begins with {printable(which, 60)}; {report} has them"
+        return f"{place} has no bug number {which}; {report} shows the numbers"
+    return f"no fingerprint or id in {place} begins with {printable(which, 60)}; {report} shows them"
 
 
 _Show: TypeAlias = "Callable[[IssueStore, str, str], None]"

@@ -27,7 +27,7 @@ _NO_TEXTUAL = (
 
 
 @click.command(short_help="Show what all watched processes do now, live.")
-@click.option("--once", is_flag=True, help="Print once and end, for scripts.")
+@click.option("--once", is_flag=True, help="Print once and exit, for scripts.")
 @click.option(
     "--format",
     "form",
@@ -74,8 +74,8 @@ def command(
 ) -> int:
     """Show what all your watched processes do now, live.
 
-    Reads their flight files and asks none of them, so processes that hang are shown, too. A killed one is
-    shown until `loopcanary report` takes in its stalls. STORE: where flight files are if there is no
+    Reads their flight files and sends them no requests, so processes that hang are shown, too. A killed one
+    is shown until `loopcanary report` stores its stalls. STORE: where flight files are if there is no
     /dev/shm.
     """
     from loopcanary.top.choosing import RowChoice
@@ -104,7 +104,7 @@ def _no_screen() -> str | None:
     if importlib.util.find_spec("textual") is None:
         return _NO_TEXTUAL
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return "the live screen needs a terminal; `loopcanary top --once` prints to anything"
+        return "the live screen needs a terminal; `loopcanary top --once` does without"
     return None
 
 

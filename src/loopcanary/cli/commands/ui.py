@@ -26,13 +26,19 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
 
 @click.command()
 @reads_stores
-@click.option("--port", type=number(int, 0, 65_535), default=0, metavar="N", help="Default: a free one.")
-@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option(
+    "--port",
+    type=number(int, 0, 65_535),
+    default=0,
+    metavar="N",
+    help="Port to listen on. Default: a free one.",
+)
+@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
 @click.option(
     "--editor",
     default="vscode",
     metavar="NAME",
-    help="Opens source lines: vscode, vscodium, cursor, zed, pycharm, sublime, emacs, or an address "
+    help="Editor that opens source lines: vscode, vscodium, cursor, zed, pycharm, sublime, emacs, or a URL "
     "with {path} and {line}.",
 )
 def command(*, stores: tuple[Path, ...], port: int, no_browser: bool, editor: str) -> int:
@@ -64,7 +70,9 @@ def command(*, stores: tuple[Path, ...], port: int, no_browser: bool, editor: st
             )
             serve(parts, wishes, lambda url, once: _ready(url, None if no_browser else once))
         except OSError as error:
-            return refuse(f"port {port} cannot be served: {error.strerror or error}")
+            return refuse(
+                f"cannot listen on port {port}: {error.strerror or error}; choose another with --port"
+            )
         except KeyboardInterrupt:
             pass
     return 0
@@ -96,7 +104,7 @@ def _look(store: OneStore) -> Sight:
         found = recover(store)
     except StoreError as error:
         # Another user's store can be read all the same.
-        wrong = f"what killed programs left was not stored: {error}"
+        wrong = f"flight files of killed programs were not stored: {error}"
         return Sight(trouble=(wrong, *store.maintenance.unreadable()), notices=_taken(store.notices))
     store.overlay(found.running, [*found.ongoing, *found.starts])
     return Sight(

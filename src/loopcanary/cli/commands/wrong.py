@@ -20,22 +20,22 @@ from loopcanary.ui.sources import as_one, session_named
 
 _FILE = "loopcanary-wrong.zip"
 _ASKED = """\
-What is wrong with it, and what is right: ...
+What is wrong, and what is right: ...
 How you know: ...
-What the line really does, in a program of some lines if you can: ...
+What the line really does, as a short program if you can: ...
 """
 
 
-@click.command(short_help="Report a verdict that is wrong: a text to paste, and a redacted bundle.")
+@click.command(short_help="Report a wrong diagnosis: a text to paste, and a redacted bundle.")
 @click.argument("which", metavar="BUG_OR_STALL", type=WORD)
 @reads_stores
 @click.option("--output", "-o", type=WORD, metavar="FILE", default=_FILE, help=f"Default: {_FILE}.")
 @click.option("--yes", "-y", is_flag=True, help="Write the bundle without asking.")
 def command(which: str, stores: tuple[Path, ...], output: str, *, yes: bool) -> int:
-    """Report a verdict that is wrong.
+    """Report a wrong diagnosis.
 
-    Prints a text for loopcanary's issue tracker, in which names, paths and hosts are replaced and sentences
-    removed; then it asks whether to write the same stall into a bundle. Nothing is sent.
+    Prints a text for loopcanary's issue tracker: names, paths and hosts are replaced, sentences are removed.
+    Then it asks whether to write the same stall into a bundle. Nothing is sent.
     """
     from loopcanary.bundles.writing import Contents, write_bundle
 
@@ -60,4 +60,4 @@ def _text(issue: Issue, session: Session | None) -> str:
 
     on = () if session is None else (session.python, session.system, f"engine {session.engine}")
     verdict = markdown.render(Document(issue_blocks(issue, session)))
-    return f"**A verdict is wrong** ({', '.join(filter(None, (made_by(), *on)))})\n\n{_ASKED}\n{verdict}"
+    return f"**Wrong diagnosis** ({', '.join(filter(None, (made_by(), *on)))})\n\n{_ASKED}\n{verdict}"

@@ -108,14 +108,14 @@ class CallsFile:
         """Of the flight file; its rate is refined while the process runs."""
         header = self._header()
         if header["magic"] != layout.MAGIC or header["byte_order"] != layout.BYTE_ORDER:
-            raise FlightError(source.name, "is no file of calls")
+            raise FlightError(source.name, "is not a file of calls")
         if header["version"] != layout.VERSION:
             raise FlightError(source.name, f"has version {header['version']}; only {layout.VERSION} is read")
         words = header["words"]
         is_power = words & (words - 1) == 0
         fits = layout.WORDS_OFFSET + 8 * words <= source.size
         if not (is_power and fits and layout.WORDS_LEAST <= words <= layout.WORDS_MOST and header["us_q64"]):
-            raise FlightError(source.name, "has a header that cannot be")
+            raise FlightError(source.name, "has an impossible header")
         self._words, self._base, self._us_q64 = words, header["base_ticks"], header["us_q64"]
 
     @classmethod

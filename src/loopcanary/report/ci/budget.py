@@ -101,7 +101,7 @@ def _judged(
 def budget_document(limits: Sequence[Judged]) -> Document:
     """The limits as a table, broken ones marked."""
     broken = sum(limit.is_broken for limit in limits)
-    heading = f"{count_of(broken, 'limit')} of the budget broken" if broken else "Within the budget"
+    heading = f"{count_of(broken, 'limit')} of the budget exceeded" if broken else "Within the budget"
     columns = (
         Head("limit"),
         Head("found", is_number=True),

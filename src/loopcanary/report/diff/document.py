@@ -32,7 +32,7 @@ def _load_note(comparison: Comparison) -> str:
     first, second = comparison.before.callbacks_per_s, comparison.after.callbacks_per_s
     if not first or not second or max(first, second) < _LOAD_DIFFERS * min(first, second):
         return ""
-    return f"Mind the load: B ran {format_number(second / first)} times as many callbacks per second as A."
+    return f"Note the load: B ran {format_number(second / first)} times as many callbacks per second as A."
 
 
 def _seconds(value: float) -> str:
@@ -136,7 +136,12 @@ def _bugs(comparison: Comparison, limit: int) -> Iterator[Block]:
     if len(comparison.groups) > len(shown):
         left = count_of(len(comparison.groups) - len(shown), "more bug")
         yield line(dim(f"and {left} (--limit 0 shows all)"))
-    yield sentences(dim(f"Ranges hold with {share_words(LEVEL)}; change is judged by stalled time per hour."))
+    yield sentences(
+        dim(
+            f"Ranges are {share_words(LEVEL)} confidence intervals; bugs are compared by stalled time per "
+            "hour."
+        )
+    )
 
 
 def _start_record(one: ComparedStart) -> tuple[Pieces, ...]:

@@ -183,13 +183,14 @@ class _Visit(Generic[_R]):
                 self._look(remains)
         elif not entry.is_ours:
             self._note(
-                f"what dead programs of user {entry.owner} left is not taken in: run the command as that user"
+                f"flight files of killed programs of user {entry.owner} are not stored: run the command as "
+                "that user"
             )
         else:
             while not self._takes_in(entry, remains):
                 if time.monotonic() >= self.gives_up_s:
                     if self._living:
-                        self._note(f"{entry.path} is being taken in by another process: ask again later")
+                        self._note(f"{entry.path} is being stored by another process: try again later")
                     return
                 time.sleep(_AGAIN_S)  # a lock that is waited for with a limit is asked for
 

@@ -214,8 +214,8 @@ class Database:
                 return
             target = set_aside(self._place / FILE_NAME)
         self._notify(
-            f"{self.path} is damaged ({error}); it was set aside as {target.name}, a new one is begun: "
-            f"`sqlite3 {target.name} .recover` may still read it, else delete it"
+            f"{self.path} is damaged ({error}); it was set aside as {target.name}, a new one was begun: "
+            f"`sqlite3 {target.name} .recover` may still save its records, else delete it"
         )
 
     # ---- connecting ------------------------------------------------------------------------
@@ -337,7 +337,10 @@ class Database:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         if self._copy is not None and not schema.is_ours(connection):
-            raise StoreError(f"{self.path} has views, triggers or virtual tables, which no loopcanary makes")
+            raise StoreError(
+                f"{self.path} has views, triggers or virtual tables, which loopcanary never makes: choose "
+                "another --store"
+            )
         version = self._refuse_unknown(connection)
         self._verify_all(connection)
         # Sources and names of other programs are data: a crafted schema must not run functions.
@@ -345,7 +348,10 @@ class Database:
         connection.execute("PRAGMA mmap_size = 0")
         if version == 0:
             if self._read_only:
-                raise StoreError(f"{self.path} is no store, and cannot be written to make it one")
+                raise StoreError(
+                    f"{self.path} is not a store, and cannot be written to make it one: check its owner and "
+                    "mode, or choose another --store"
+                )
             with alone(self._lock_path()):
                 self._create(connection)
         if not self._read_only:
@@ -365,7 +371,8 @@ class Database:
             )
         if version not in (0, schema.VERSION):
             raise StoreError(
-                f"{self.path} has format {version}, which no loopcanary reads; nothing was changed"
+                f"{self.path} has format {version}, which no loopcanary reads: choose another --store; "
+                "nothing was changed"
             )
         return version
 
@@ -426,7 +433,7 @@ def described(error: sqlite3.Error, path: Path) -> str:
     if code == _READONLY:
         return unwritable(path)
     if is_busy(error):
-        return f"{path} is locked by another process; nothing was changed, try again"
+        return f"{path} is locked by another process: try again; nothing was changed"
     if code in (_CORRUPT, _NOTADB):
         from loopcanary.words.commands import reading
 

@@ -60,7 +60,7 @@ class LentCopy:
         ):
             left = os.fstat(source.fileno()).st_size
             if left > disk_usage(self._holder.name).free // 2:
-                raise OSError(f"there is no room to copy it into {self._holder.name}")
+                raise OSError(f"there is no space to copy it into {self._holder.name}")
             while left > 0 and (block := source.read(min(left, _BLOCK_BYTES))):
                 copy.write(block)
                 left -= len(block)

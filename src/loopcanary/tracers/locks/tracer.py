@@ -132,16 +132,14 @@ class LockTracer:
 
 _FRAMES_MAX = 20
 _IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
-_OUTSIDE = "Wait for the task when the lock has been released: it needs the lock to end"
-_OUTSIDE_THREAD = (
-    "Wait for the thread when the lock has been released: what it asks of the loop needs the lock"
-)
-_WAITED_FOR = "A task that is waited for must not wait for the one that waits"
-_BLOCK = "Use `async with`: it releases also where the code between raises, is cancelled or returns"
-_LOST = "See to it that the task that should end the wait does so, also when it fails"
-_FAILED = "Look at the tasks that knew it, and have failed"
+_OUTSIDE = "Release the lock before waiting for the task: it needs the lock to end"
+_OUTSIDE_THREAD = "Release the lock before waiting for the thread: what it asks of the loop needs the lock"
+_WAITED_FOR = "Do not let a task wait for a task that waits for it"
+_BLOCK = "Use `async with`: it also releases if the code inside raises, is cancelled or returns"
+_LOST = "Make sure that the task that should end the wait does so, even if it fails"
+_FAILED = "Check the failed tasks that had access to it"
 _FAILED_MAX = 5
-_TWICE = "It is not reentrant: call what needs it before it is acquired, or leave it to the caller"
+_TWICE = "It is not reentrant: call the code that needs it before acquiring it, or let the caller acquire it"
 
 
 def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns, notes: Notes) -> Deadlock:

@@ -205,6 +205,6 @@ def query_words(query: IssueQuery) -> Iterator[str]:
     if query.program is not None:
         yield f"program {printable(query.program, 60)}"
     if query.session is not None:
-        yield f"session {printable(query.session, 60)}"
+        yield f"run {printable(query.session, 60)}"
     if query.fingerprint is not None:
         yield f"bug {printable(query.fingerprint, 60)}"

@@ -12,7 +12,7 @@ AROUND: Mapping[str, str] = {
     "in-coroutine-itself": "In `{coroutine}` ({at}), {advice:inner}",
     "made-coroutine": "Make `{function}` an `async def`{callers: } that `{coroutine}` ({at}) awaits, and {advice:inner}",
     "in-a-task": "Let `{function}` start a task (`{code}`), since it cannot await; in the task, {advice:inner}",
-    "made-or-task": "Make `{function}` an `async def` if what calls it takes one, else let it start a task (`{code}`); there, {advice:inner}",
+    "made-or-task": "Make `{function}` an `async def` if its caller takes one, else let it start a task (`{code}`); there, {advice:inner}",
     "callers-too": "(its callers, too)",
 }
 

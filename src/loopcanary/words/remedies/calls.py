@@ -84,7 +84,7 @@ CALLS: tuple[Remedy, ...] = (
     call("input", Way.INPUT, ANY, "input getpass.getpass sys.stdin.readline sys.stdin.read click.prompt typer.prompt", "", "Read the terminal with `await asyncio.to_thread(...)`, or prompt_toolkit's `prompt_async`."),
     call("print", None, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS, Cause.UNKNOWN), "print sys.stdout.write sys.stderr.write stdout.flush rich.print console.print", "", "The output is read slowly: print less, or through a queue that another thread writes out."),
     call("logging.handlers", None, only(Cause.DISK_IO, Cause.NETWORK_IO, Cause.DNS, Cause.SUBPROCESS, Cause.UNKNOWN), "", "logging.handlers", "Put `logging.handlers.QueueHandler` before this handler: a `QueueListener` thread then does its I/O."),
-    call("logging-texts", None, COMPUTING, "", "logging structlog loguru", "Log less here, or a shorter text: what makes the record's text computes on this thread."),
+    call("logging-texts", None, COMPUTING, "", "logging structlog loguru", "Log less here, or shorter texts: this thread computes the text of each record."),
     call("logging", None, only(Cause.LOCK, Cause.DISK_IO, Cause.NETWORK_IO, Cause.SUBPROCESS), "", "logging", "Log through `logging.handlers.QueueHandler` and a `QueueListener` thread."),
     # Peers: HTTP, mail, sockets, names.
     call("urllib.request", Way.CLIENT, ANY, "urllib.request.urlopen request.urlopen urlopen urlretrieve", "urllib.request", "Use `httpx.AsyncClient` or aiohttp, or `await asyncio.to_thread(urlopen, ...)`."),
@@ -104,9 +104,9 @@ CALLS: tuple[Remedy, ...] = (
     call("shutil", Way.THREAD, LOADING, "shutil.copyfile shutil.copy shutil.copytree shutil.rmtree shutil.move", "shutil", "Run `{call}` with `await asyncio.to_thread(...)`."),
     call("glob", Way.THREAD, LOADING, "os.listdir os.scandir os.walk glob.glob *.iterdir *.rglob *.glob", "glob fnmatch", "List folders with `await asyncio.to_thread(...)`: a large or remote one takes long."),
     call("path-objects", Way.THREAD, only(Cause.CPU), "", "pathlib", "Do the work on paths with `await asyncio.to_thread(...)`, or on plain texts (`os.scandir`, `os.path`): pathlib makes an object for each path."),
-    call("path-names", Way.THREAD, only(Cause.CPU), "", "posixpath genericpath ntpath", "Do the work on paths with `await asyncio.to_thread(...)`, or keep what was found: each path is taken apart in Python."),
+    call("path-names", Way.THREAD, only(Cause.CPU), "", "posixpath genericpath ntpath", "Do the work on paths with `await asyncio.to_thread(...)`, or keep the results: each path is split in Python."),
     call("os.stat", Way.THREAD, DISK, "os.stat os.lstat *.exists *.is_file *.is_dir os.access os.path.getsize", "", "Ask the file system with `await asyncio.to_thread(...)`: a network share answers late."),
-    call("os.rename", Way.THREAD, DISK, "os.rename os.replace os.unlink os.remove *.unlink os.makedirs os.rmdir", "", "Change folders with `await asyncio.to_thread(...)`."),
+    call("os.rename", Way.THREAD, DISK, "os.rename os.replace os.unlink os.remove *.unlink os.makedirs os.rmdir", "", "Make, rename and remove files with `await asyncio.to_thread(...)`."),
     call("pathlib", Way.THREAD, DISK, "*.read_text *.read_bytes *.write_text *.write_bytes", "pathlib", "Run `{call}` with `await asyncio.to_thread(...)`, or use `anyio.Path`."),
     call("tempfile", Way.THREAD, DISK, "tempfile.mkstemp tempfile.TemporaryDirectory tempfile.NamedTemporaryFile", "tempfile", "Make temporary files with `await asyncio.to_thread(...)`, or aiofiles' `tempfile`."),
     call("open", Way.THREAD, DISK, "open io.open codecs.open gzip.open", "", "Open the file with `await asyncio.to_thread(open, ...)`, or use aiofiles."),
@@ -136,10 +136,10 @@ CALLS: tuple[Remedy, ...] = (
     call("statistics", Way.PIECES, COMPUTING, "", "statistics", "The statistics module is exact and slow: use numpy, or `statistics.fmean`."),
     call("parsing", Way.PROCESS, COMPUTING, "", "email html textwrap configparser tomllib plistlib", "Parse the large document in a process pool, or in pieces with `await asyncio.sleep(0)` between them."),
     call("traceback", Way.PIECES, ANY, "traceback.format_exc traceback.format_exception inspect.getsource inspect.stack", "traceback inspect linecache", "Tracebacks and `inspect.stack()` read source files: take them seldom, or on another thread."),
-    call("base64", Way.PROCESS, COMPUTING, "b64encode base64.b64encode base64.b64decode binascii.hexlify *.hex", "", "Encode large data in pieces, such as as it is sent; the call holds the GIL."),
+    call("base64", Way.PROCESS, COMPUTING, "b64encode base64.b64encode base64.b64decode binascii.hexlify *.hex", "", "Encode large data in pieces, for example while it is sent; the call holds the GIL."),
     call("text", Way.PROCESS, COMPUTING, "*.encode *.decode *.join *.replace *.split *.translate *.format", "", "The text is large: work on it in pieces as it comes; the call holds the GIL."),
     # Operators, by their names in the module `operator`, and statements.
     call("membership", None, COMPUTING, "operator.contains", "", "Keep the elements in a set or a dict: `in` compares each element of a list."),
     call("concatenation", None, COMPUTING, "operator.add operator.iadd", "", 'Collect the parts and join them once (`"".join(parts)`, `list.extend`): each `+` copies the whole.'),
-    call("freeing", None, COMPUTING, "del *.clear *.cache_clear", "", "Let go of so many objects in pieces, over several turns: freeing them takes long, holds the GIL, and no other thread can do it."),
+    call("freeing", None, COMPUTING, "del *.clear *.cache_clear", "", "Free so many objects in pieces, over several turns: freeing them takes long, holds the GIL, and no other thread can do it."),
 )
