@@ -295,18 +295,19 @@ class Canary:
         Python gives one of them a module half made. No lock is held meanwhile, and none waits for long: the
         program may be in the middle of an import that the other one has to wait for."""
         me, loading = _thread.get_ident(), self._loading
-        try:
+
+        def in_turn() -> Any:
+            from loopcanary.engine.fork_pause import wait_for_calm, wait_while
+
             if loading.count(me) == 1:
-                self._wait_for_turn(me)
-            return absolutely(make)
+                wait_while(lambda: loading[0] != me)
+                wait_for_calm(lambda: self._is_over)
+            return make()
+
+        try:
+            return absolutely(in_turn)
         finally:
             loading.remove(me)
-
-    def _wait_for_turn(self, me: int) -> None:
-        from loopcanary.engine.fork_pause import wait_for_calm, wait_while
-
-        wait_while(lambda: self._loading[0] != me)
-        wait_for_calm(lambda: self._is_over)
 
     def _loads_elsewhere(self) -> bool:
         return any(one != _thread.get_ident() for one in self._loading)
