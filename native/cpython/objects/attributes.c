@@ -11,8 +11,10 @@ enum {
     TYPE_HEAP = 1 << 9
 };
 
+enum { NAMES_MAX = 16384 }; /* modules of a program, names of a module */
+
 typedef struct {
-    uint64_t key, value; /* the value is in the instance */
+    uint64_t key, value; /* of shared keys the value is in the instance */
 } shared_entry;
 
 static uint64_t shared_keys(const lc_cpython_source *source, uint64_t type)
@@ -50,6 +52,26 @@ uint64_t lc_attribute(lc_cpython_source *source, uint64_t instance, const char *
     for (uint32_t i = 0; i < used && i < room && values != 0; i++) {
         if (lc_str_is(source, lc_word_at(source, entries + i * sizeof(shared_entry)), name)) {
             return lc_word_at(source, values + source->layout.values_first + 8u * (uint64_t)i);
+        }
+    }
+    return 0;
+}
+
+uint64_t lc_named_value(const lc_cpython_source *source, uint64_t dict, const char *name)
+{
+    uint64_t used = 0, skipped = 0;
+    const uint64_t keys = dict == 0 ? 0 : lc_word_at(source, dict + LC_DICT_KEYS);
+    uint64_t at = lc_dict_entries(source, keys, LC_DICT_NAMES, NAMES_MAX, &used);
+    if (at ==
+        0) { /* one key that is no string makes it a dict like any other, whose entries begin with a hash */
+        at = lc_dict_entries(source, keys, LC_DICT_GENERAL, NAMES_MAX, &used);
+        skipped = 8;
+    }
+    for (uint64_t i = 0; i < used && at != 0; i++) {
+        shared_entry entry;
+        if (lc_read(source->reader, at + i * (skipped + sizeof entry) + skipped, &entry, sizeof entry) &&
+            entry.value != 0 && lc_str_is(source, entry.key, name)) {
+            return entry.value;
         }
     }
     return 0;

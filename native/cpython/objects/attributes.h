@@ -38,3 +38,6 @@ static inline uint64_t lc_dict_entries(const lc_cpython_source *source, uint64_t
  * the first thirty of an instance (a class with __slots__, a dict that was replaced). Any thread that may
  * use the source; no GIL. */
 uint64_t lc_attribute(lc_cpython_source *source, uint64_t instance, const char *name);
+
+/* The value of a name in a dict of names, as sys.modules and the names of a module are; 0: it has none. */
+uint64_t lc_named_value(const lc_cpython_source *source, uint64_t dict, const char *name);
