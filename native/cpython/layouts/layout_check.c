@@ -114,6 +114,7 @@ _Static_assert(offsetof(PyDictKeysObject, dk_log2_index_bytes) == LC_DICT_INDEX_
                    offsetof(PyDictKeysObject, dk_nentries) == LC_DICT_USED &&
                    offsetof(PyDictKeysObject, dk_indices) == LC_DICT_INDEX &&
                    offsetof(PyDictObject, ma_keys) == LC_DICT_KEYS &&
+                   offsetof(PyDictObject, ma_values) == LC_DICT_KEYS + 8 &&
                    (int)DICT_KEYS_GENERAL == (int)LC_DICT_GENERAL &&
                    (int)DICT_KEYS_UNICODE == (int)LC_DICT_NAMES && (int)DICT_KEYS_SPLIT == (int)LC_DICT_SPLIT,
                "layout.h, attributes.h: a dict's keys");

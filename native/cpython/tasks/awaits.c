@@ -12,7 +12,6 @@ enum {
     LOOP = 16,     /* in a future and a task, of every version: behind the object's head */
     CALLBACK = 24, /* the same */
     WRAPPED = 16,
-    WRAPPERS_MAX = 8,
     HEAD_MAX = LC_FRAME_BYTES_MAX + 96,
     MANAGERS_DEEP = 4
 };
@@ -21,33 +20,30 @@ enum {
 static const char *const wrappers[] = {"coroutine_wrapper", "async_generator_asend", "async_generator_athrow",
                                        "anext_awaitable"};
 
-static bool type_is(const lc_cpython_source *source, uint64_t object, const char *name)
+static bool is_text(lc_text text, const char *other)
 {
-    const uint64_t type = lc_type_at(source, object);
-    return type != 0 && lc_c_string_is(source, lc_word_at(source, type + source->layout.type_name), name);
+    return text.length == strlen(other) && memcmp(text.bytes, other, text.length) == 0;
 }
 
-static bool is_generator(const lc_cpython_source *source, uint64_t object)
-{
-    const uint64_t type = lc_type_at(source, object);
-    return type != 0 && (type == source->at.coroutine_type || type == source->at.generator_type ||
-                         type_is(source, object, "async_generator"));
-}
+enum { GENERATOR, WRAPPER, OTHER };
 
-/* The generator or coroutine behind wrappers, or what else is there. */
-static uint64_t unwrapped(const lc_cpython_source *source, uint64_t object)
+/* Which of these the object is. Coroutines, of which a chain is made, are known without reading a name. */
+static int kind_of(const lc_cpython_source *source, uint64_t object)
 {
-    for (uint32_t i = 0; i < WRAPPERS_MAX && object != 0; i++) {
-        bool is_wrapper = false;
-        for (size_t w = 0; w < sizeof wrappers / sizeof wrappers[0] && !is_wrapper; w++) {
-            is_wrapper = type_is(source, object, wrappers[w]);
-        }
-        if (!is_wrapper) {
-            break;
-        }
-        object = lc_word_at(source, object + WRAPPED);
+    char name[32];
+    const uint64_t type = lc_type_at(source, object);
+    if (type == 0 || type == source->at.coroutine_type || type == source->at.generator_type) {
+        return type == 0 ? OTHER : GENERATOR;
     }
-    return object;
+    const uint64_t at = lc_word_at(source, type + source->layout.type_name);
+    const uint32_t length = at == 0 ? 0 : lc_read_c_string(source, at, name, sizeof name);
+    const lc_text text = {name, length};
+    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
+        if (is_text(text, wrappers[i])) {
+            return WRAPPER;
+        }
+    }
+    return is_text(text, "async_generator") ? GENERATOR : OTHER;
 }
 
 static lc_task_state state_of(const lc_layout *layout, int8_t state)
@@ -153,10 +149,15 @@ static void add_held(lc_cpython_source *source, const generator *g, lc_await *aw
 static void follow(lc_cpython_source *source, uint64_t object, lc_task *out)
 {
     generator g;
-    while (object != 0 && is_generator(source, object)) {
-        if (out->count == LC_AWAITS_MAX) {
+    int kind = OTHER;
+    for (uint32_t steps = 0; object != 0 && (kind = kind_of(source, object)) != OTHER; steps++) {
+        if (out->count == LC_AWAITS_MAX || steps == 2 * LC_AWAITS_MAX) {
             out->cut = true;
             return;
+        }
+        if (kind == WRAPPER) {
+            object = lc_word_at(source, object + WRAPPED);
+            continue;
         }
         if (!read_generator(source, object, &g)) {
             out->state = LC_TASK_UNREADABLE;
@@ -172,7 +173,7 @@ static void follow(lc_cpython_source *source, uint64_t object, lc_task *out)
         *await = g.await;
         add_held(source, &g, await, MANAGERS_DEEP);
         const uint32_t from_top = source->layout.awaited_slot;
-        object = g.count < from_top ? 0 : unwrapped(source, g.values[g.count - from_top]);
+        object = g.count < from_top ? 0 : g.values[g.count - from_top];
     }
     out->end = object;
 }

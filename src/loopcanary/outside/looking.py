@@ -78,7 +78,12 @@ class _PythonThread:
 
 
 def look(
-    process: Process, interpreter: Interpreter, walker: Walker, syscall_name: SyscallName, *, with_tasks: bool = False
+    process: Process,
+    interpreter: Interpreter,
+    walker: Walker,
+    syscall_name: SyscallName,
+    *,
+    with_tasks: bool = False,
 ) -> Found:
     """Reads all threads once, each at a moment of its own, and on request the tasks of asyncio, without
     stopping anything. OutsideError: the process ends meanwhile, or its CPython cannot be read."""

@@ -26,6 +26,7 @@ _TASKS_MAX: Final = 100_000
 _READINGS_MAX: Final = 4
 _TARGETS_MAX: Final = 64
 """For each the tables of all connections are read."""
+_DIGITS_MAX: Final = 19
 _UNREAD: Final = ("trio", "gevent")
 _RUNS_UNTIL_IT_ENDS: Final = "_run_until_complete_cb"
 _OF_AN_EXECUTOR: Final = "_chain_future.<locals>._call_check_cancel"
@@ -77,7 +78,7 @@ def read_tasks(
     for _ in range(_READINGS_MAX - 1):
         loaded, others, found = reader.outside_tasks(handle)
         moving = {task[0] for task in set(found).difference(before)}
-        if not moving:
+        if len(found) == len(before) and not moving:  # a set that grows while it is read lacks some
             break
         before = found
     notes = [
@@ -91,12 +92,18 @@ def read_tasks(
         notes.append(f"{count_of(others, 'task')} of other classes than asyncio's C task cannot be read")
     if len(found) >= _TASKS_MAX:
         notes.append(f"only {count_of(_TASKS_MAX, 'task')} are read")
-    tasks = [
-        _Read(**dict(zip(_Read.__slots__, task, strict=True)))
-        for task in dict.fromkeys(found)
-        if task[4] != _ENDED
-    ]
+    latest = {task[0]: task for task in found if task[4] != _ENDED}.values()
+    tasks = [_Read(**dict(zip(_Read.__slots__, task, strict=True))) for task in latest]
+    tasks.sort(key=_order)
     return _Waits(process, reader, handle, tasks, moving).sights(), tuple(notes)
+
+
+def _order(task: _Read) -> tuple[bool, str, int, int]:
+    """The main task first, `Task-2` before `Task-10`: sets have no order."""
+    front = task.name.rstrip("0123456789")
+    number = task.name[len(front) :]
+    is_number = number.isascii() and 0 < len(number) < _DIGITS_MAX
+    return task.callback != _RUNS_UNTIL_IT_ENDS, front, int(number) if is_number else 0, task.address
 
 
 def frame_of(read: tuple[Any, ...]) -> Frame:
@@ -150,7 +157,7 @@ class _Waits:
         frames = () if state is TaskState.MOVING else self._frames(task)
         return TaskSight(
             name=task.name,
-            is_main=task.callback == _RUNS_UNTIL_IT_ENDS,
+            is_main=task.callback == _RUNS_UNTIL_IT_ENDS or _is_of_uvloop(frames[-1:]),
             loop=loops[task.loop],
             state=state,
             wait=self._wait(task, frames) if state is TaskState.WAITS else None,
@@ -188,6 +195,14 @@ class _Waits:
             call = "wait4" if path == "pid" else "recvfrom"
             self._targets[instance] = None if number is None else target_of(self._process, call, (number,))
         return self._targets.get(instance)
+
+
+def _is_of_uvloop(outermost: Sequence[Frame]) -> bool:
+    """Whether uvloop.run made the task: what it calls at the task's end has no name that can be read."""
+    return any(
+        frame.qualname == "run.<locals>.wrapper" and frame.file.endswith("/uvloop/__init__.py")
+        for frame in outermost
+    )
 
 
 def _unplaced(task: _Read, frames: Sequence[Frame]) -> str:
