@@ -18,6 +18,7 @@ from loopcanary.words.waiting import target_words
 Tasks = Sequence[TaskSight]
 
 _GROUPS_MAX = 64
+_CIRCLES_MAX = 8
 _NAME_MAX = 60
 _NAMES_MAX = 6
 _HOLDERS_MAX = 3
@@ -55,7 +56,10 @@ def task_blocks(process: ProcessSight, tasks: Tasks, *, everything: bool) -> Ite
     dead = task_deadlocks(tasks)
     loops = len({task.loop for task in tasks})
     found = f"{count_of(len(tasks), 'task')} of asyncio" + (f", in {loops} loops" if loops > 1 else "")
-    alarms = [Fact("deadlock", said(Piece(_circle_words(circle, tasks), Tone.ALARM))) for circle in dead]
+    told = [_circle_words(circle, tasks) for circle in dead[:_CIRCLES_MAX]]
+    if len(dead) > _CIRCLES_MAX:
+        told.append(f"and {count_of(len(dead) - _CIRCLES_MAX, 'more circle')} (JSON has all)")
+    alarms = [Fact("deadlock", said(Piece(sentence, Tone.ALARM))) for sentence in told]
     yield Facts((*alarms, Fact("tasks", said(found))))
     groups = _groups(tasks, {number for circle in dead for number in circle})
     for group in groups[:_GROUPS_MAX]:
@@ -80,7 +84,7 @@ def _groups(tasks: Tasks, dead: set[int]) -> list[list[int]]:
 
 
 def _circle_words(circle: Sequence[int], tasks: Tasks) -> str:
-    """`A waits for the asyncio.Lock that B holds (app.py:12), B for the one that A holds (app.py:17)`"""
+    """`A waits for an asyncio.Lock that B holds (app.py:12), B waits for the end of A (app.py:17)`"""
     told = []
     for at, number in enumerate(circle[:_NAMES_MAX]):
         task, other = tasks[number], _name(tasks[circle[(at + 1) % len(circle)]])
@@ -112,16 +116,20 @@ def wait_words(numbers: Sequence[int], tasks: Tasks) -> str:
     one = tasks[numbers[0]]
     is_one = len(numbers) == 1
     if one.wait is None:
-        return _STATES[one.state][not is_one] if one.state in _STATES else "waits"
+        return _STATES[one.state][not is_one]
     waits = [wait for number in numbers if (wait := tasks[number].wait) is not None]
     targets = sorted({target_words(wait.target, _NAME_MAX) for wait in waits if wait.target is not None})
     more = f" and {len(targets) - _TARGETS_MAX} more" if len(targets) > _TARGETS_MAX else ""
     named = f" ({', '.join(targets[:_TARGETS_MAX])}{more})" if targets else ""
     timeout = ", with a timeout" if all(wait.has_timeout for wait in waits) else ""
-    what = (
-        "asyncio.Locks" if len({wait.holders for wait in waits}) > 1 and _is_lock(one.wait) else one.wait.what
-    )
+    is_many = _is_lock(one.wait) and len({wait.holders for wait in waits}) > 1
+    what = "asyncio.Locks" if is_many else _what(one.wait)
     return f"{'waits' if is_one else 'wait'} for {what}{named}{_others(waits, tasks)}{timeout}"
+
+
+def _what(wait: TaskWait) -> str:
+    """It may have a name of the program's in it."""
+    return printable(wait.what, 2 * _NAME_MAX)
 
 
 def _is_lock(wait: TaskWait) -> bool:
@@ -134,22 +142,19 @@ def _others(waits: Sequence[TaskWait], tasks: Tasks) -> str:
     holders = sorted({number for wait in waits for number in wait.holders})
     awaited = sorted({wait.task for wait in waits if wait.task is not None})
     if awaited:
-        return f": {_listed(awaited, tasks)}" if len(awaited) == 1 else ""
+        return f": {_name(tasks[awaited[0]])}{_which(tasks[awaited[0]])}" if len(awaited) == 1 else ""
     if not holders:
         return "; its holder is not known" if _is_lock(waits[0]) else ""
-    return f" that {_listed(holders, tasks)} hold{'s' if len(holders) == 1 else ''}"
+    if len(holders) == 1:
+        return f" that {_name(tasks[holders[0]])} holds{_which(tasks[holders[0]])}"
+    more = len(holders) - _HOLDERS_MAX
+    names = ", ".join(_name(tasks[number]) for number in holders[:_HOLDERS_MAX])
+    return f" that {names}{f' and {more} more' if more > 0 else ''} hold"
 
 
-def _listed(numbers: Sequence[int], tasks: Tasks) -> str:
-    """Names of tasks; of a single one, what it waits for itself."""
-    names = ", ".join(_name(tasks[number]) for number in numbers[:_HOLDERS_MAX])
-    if len(numbers) > _HOLDERS_MAX:
-        return f"{names} and {count_of(len(numbers) - _HOLDERS_MAX, 'other task')}"
-    if len(numbers) > 1:
-        return names
-    task = tasks[numbers[0]]
-    doing = f"waits for {task.wait.what}" if task.wait is not None else _STATES[task.state][0]
-    return f"{names} ({doing}{_at(task).replace(' (', ', ').rstrip(')')})"
+def _which(task: TaskSight) -> str:
+    doing = f"waits for {_what(task.wait)}" if task.wait is not None else _STATES[task.state][0]
+    return f", which {doing}{_at(task)}"
 
 
 def _group(numbers: Sequence[int], tasks: Tasks, process: ProcessSight, everything: bool) -> Iterator[Block]:
