@@ -6,7 +6,7 @@
  *                                tasks: (address, name, loop, loop's type, state, callback, future, its type, its
  *                                callback, end's type, cut, awaits)
  *                                awaits, outermost first: (frame, first argument, held); frame as in
- *                                outside_stack; held: ((object, function), ...)
+ *                                outside_stack; held: ((object, function), ...), as lc_held
  *   outside_number(handle, object, path) -> int | None  the attribute of an attribute ... of an instance of a Python
  *                                class, `_transport._sock_fd`, if it is an int above 0
  *   outside_module(handle, name) -> bool                whether the main interpreter has imported it

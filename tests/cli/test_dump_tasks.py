@@ -59,6 +59,9 @@ async def event():
 async def condition():
     async with (one := asyncio.Condition()):
         await one.wait()
+async def notified(one):
+    async with one:
+        await one.wait()
 async def barrier():
     await asyncio.Barrier(2).wait()
 async def get():
@@ -96,11 +99,12 @@ async def main():
     server = await asyncio.start_server(lambda *both: connections.append(both), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1])
     held, by_manager, semaphores = asyncio.Lock(), asyncio.Lock(), asyncio.Semaphore(2)
-    taken = asyncio.Lock()
+    taken, free = asyncio.Lock(), asyncio.Condition()
     await taken.acquire()
     bodies = {
         "holder": holder(held), "lock": lock(held), "manager": manager(by_manager),
         "behind a manager": lock(by_manager), "acquired by hand": lock(taken),
+        "waiter": notified(free), "by condition": holder(free), "its lock": lock(free),
         "semaphore 1": semaphore(semaphores), "semaphore 2": semaphore(semaphores),
         "semaphore 3": semaphore(semaphores), "stream": stream(server.sockets[0].getsockname()[1]),
     }
@@ -124,6 +128,8 @@ WAITS = {
     "lock": f"waits for an asyncio.Lock that holder holds, which {SLEEPS} (target.py:8)",
     "behind a manager": f"waits for an asyncio.Lock that manager holds, which {SLEEPS} (target.py:8)",
     "acquired by hand": "waits for an asyncio.Lock; its holder is not known",
+    "waiter": "waits for a notice of an asyncio.Condition",
+    "its lock": f"waits for an asyncio.Lock that by condition holds, which {SLEEPS} (target.py:8)",
     "semaphore 3": "waits for an asyncio.Semaphore that semaphore 1, semaphore 2 hold",
     "event": "waits for an asyncio.Event",
     "condition": "waits for a notice of an asyncio.Condition",

@@ -126,7 +126,14 @@ static bool exit_at(const lc_cpython_source *source, const generator *g, uint32_
     return lc_str_ends(source, out->function, ".__aexit__");
 }
 
-/* A manager that contextlib makes of a generator holds what the generator does. */
+static void keep(lc_await *await, uint64_t object, uint64_t function)
+{
+    if (object != 0 && await->held_count < LC_HELD_MAX) {
+        await->held[await->held_count++] = (lc_held){object, function};
+    }
+}
+
+/* asyncio.Condition holds its lock; a manager that contextlib makes of a generator, what the generator does. */
 static void add_held(lc_cpython_source *source, const generator *g, lc_await *await, uint32_t deep)
 {
     for (uint32_t i = 0; i < g->count && await->held_count < LC_HELD_MAX; i++) {
@@ -135,7 +142,10 @@ static void add_held(lc_cpython_source *source, const generator *g, lc_await *aw
         if (!exit_at(source, g, i, &held)) {
             continue;
         }
-        await->held[await->held_count++] = held;
+        keep(await, held.object, held.function);
+        if (lc_str_is(source, held.function, "_ContextManagerMixin.__aexit__")) {
+            keep(await, lc_attribute(source, held.object, "_lock"), 0);
+        }
         if (deep > 0 && lc_str_is(source, held.function, "_AsyncGeneratorContextManager.__aexit__") &&
             read_generator(source, lc_attribute(source, held.object, "gen"), &inner)) {
             add_held(source, &inner, await, deep - 1);

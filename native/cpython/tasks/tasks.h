@@ -53,7 +53,8 @@ typedef enum {
     LC_TASK_ENDED = 4
 } lc_task_state;
 
-/* An object that the frame's `async with` will leave, and the function that it will call for that: a str's address. */
+/* An object that the frame's `async with` will leave, and the function that it will call for that: a str's
+ * address; 0: it is the lock of the condition before it. */
 typedef struct {
     uint64_t object;
     uint64_t function;

@@ -29,6 +29,7 @@ _TARGETS_MAX: Final = 64
 _DIGITS_MAX: Final = 19
 _UNREAD: Final = ("trio", "gevent")
 _RUNS_UNTIL_IT_ENDS: Final = "_run_until_complete_cb"
+_WITHOUT: Final = ("__aenter__", "Condition.wait")
 _OF_AN_EXECUTOR: Final = "_chain_future.<locals>._call_check_cancel"
 _WHY_NONE: Final = {
     0: "asyncio is not loaded in it: it has no tasks",
@@ -218,12 +219,15 @@ def holders(
     tasks: Iterable[tuple[int, Sequence[tuple[tuple[Any, ...] | None, int, Sequence[tuple[int, str]]]]]],
 ) -> dict[int, tuple[int, ...]]:
     """Of each object, the tasks that are inside an `async with` block of it. One that is still in the
-    `__aenter__` of the block waits for it."""
+    `__aenter__` of the block waits for it, and one in `Condition.wait` has let it go. An object without a
+    function is the lock of the condition before it."""
     found: dict[int, dict[int, None]] = {}
     for address, awaits in tasks:
-        entering = {first for place, first, _ in awaits if place and place[0].endswith("__aenter__")}
+        without = {first for place, first, _ in awaits if place and place[0].endswith(_WITHOUT)}
         for _, _, held in awaits:
-            for instance, _ in held:
-                if instance not in entering:
+            has_it = False
+            for instance, function in held:
+                has_it = instance not in without if function else has_it
+                if has_it:
                     found.setdefault(instance, {})[address] = None
     return {instance: tuple(addresses) for instance, addresses in found.items()}
