@@ -300,6 +300,48 @@ def test_tasks_in_pure_python_are_not_read_and_that_is_said():
     assert sight.notes[0].startswith("its asyncio runs without the C tasks")
 
 
+OF_ALL_SORTS = """
+class Mine(asyncio.Task):
+    pass
+async def waits(event):
+    await event.wait()
+async def main():
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    tasks = [Mine(waits(event), loop=loop, name="of a class"), asyncio.tasks._PyTask(waits(event), loop=loop)]
+    if hasattr(asyncio, "eager_task_factory"):
+        loop.set_task_factory(asyncio.eager_task_factory)
+    tasks.append(asyncio.create_task(waits(event), name="eager"))
+    beside = threading.Event()
+    async def other():
+        asyncio.current_task().set_name("of another loop")
+        asyncio.get_running_loop().call_soon(beside.set)
+        await asyncio.Event().wait()
+    threading.Thread(target=lambda: asyncio.run(other()), daemon=True).start()
+    beside.wait()
+    await asyncio.sleep(0)
+    ready()
+    await asyncio.wait(tasks)
+asyncio.run(main())
+"""
+
+
+def check_all_sorts(pid: int) -> None:
+    sight = targets.until(lambda: found if len((found := seen(pid)).tasks or ()) == 4 else None)
+    tasks = tasks_of(sight)
+    assert set(tasks) == {"of a class", "eager", "of another loop", "Task-1"}
+    assert {words(sight, name) for name in set(tasks) - {"Task-1"}} == {"waits for an asyncio.Event"}
+    assert len({one.loop for one in tasks.values()}) == 2
+    assert sight.notes == ("not read: 1 task of classes other than asyncio's C class",)
+
+
+def test_tasks_of_all_sorts_are_found_and_those_in_python_counted(tmp_path: Path):
+    with targets.running(OF_ALL_SORTS, tmp_path) as program:
+        check_all_sorts(program.pid)
+    for python in targets.other_pythons():
+        with targets.running(OF_ALL_SORTS, tmp_path, python=python) as program:
+            check_all_sorts(program.pid)
+
+
 RUNNING = """
 async def restless():
     while True:

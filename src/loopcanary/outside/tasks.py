@@ -90,7 +90,7 @@ def read_tasks(
     if loaded != _HAS_TASKS:
         return (), (_WHY_NONE[loaded], *notes)
     if others:
-        notes.append(f"{count_of(others, 'task')} of other classes than asyncio's C task cannot be read")
+        notes.append(f"not read: {count_of(others, 'task')} of classes other than asyncio's C class")
     if len(found) >= _TASKS_MAX:
         notes.append(f"only {count_of(_TASKS_MAX, 'task')} are read")
     latest = {task[0]: task for task in found if task[4] != _ENDED}.values()
