@@ -77,7 +77,8 @@ def read_tasks(
     loaded, others, found = reader.outside_tasks(handle)
     before, moving = found, {task[0] for task in found}
     for _ in range(_READINGS_MAX - 1):
-        loaded, others, found = reader.outside_tasks(handle)
+        loaded, unknown, found = reader.outside_tasks(handle)
+        others = min(others, unknown)  # a task that has just died looks like another object
         moving = {task[0] for task in set(found).difference(before)}
         if len(found) == len(before) and not moving:  # a set that grows while it is read lacks some
             break
