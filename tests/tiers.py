@@ -19,6 +19,7 @@ EVERY_PYTHON = {
     "budgets": "counts allocations and system calls of the interpreter's own doing",
     "cli/test_attach.py": "sys.remote_exec is there from 3.14 on",
     "cli/test_dump.py": "reads another interpreter's frames",
+    "cli/test_dump_tasks.py": "reads another interpreter's tasks",
     "cli/test_run.py": "starts programs in the interpreter's ways",
     "diagnosis/test_calls.py": "asks the interpreter for a call's columns",
     "engine": "threads, forks, exits and finalizers of the interpreter",
@@ -49,6 +50,7 @@ EVERY_PYTHON = {
 
 EVERY_LAYOUT = {
     "cli/test_dump.py": "the interpreter's structures, read from outside",
+    "cli/test_dump_tasks.py": "as test_dump.py",
     "engine/test_children.py": "forks of the interpreter, and what their children watch",
     "engine/test_fork_warning.py": "counts threads at a fork, as this version does",
     "engine/test_forked_pages.py": "what a fork leaves to its child",

@@ -6,6 +6,7 @@
 #include "fuzz/made_up_memory.h"
 #include "fuzz/target.h"
 #include "cpython/names/work_words.h"
+#include "cpython/tasks/tasks.h"
 
 #define CHANGE_BYTES 6u
 #define CHANGES_MAX 48u
@@ -96,6 +97,33 @@ static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame
     }
 }
 
+/* Code objects pass for tasks, coroutines, dicts and sets, and what lies in them for what these refer to. */
+static void ask_for_tasks(made_up_memory *m, lc_cpython_source *source)
+{
+    static lc_task task;
+    uint64_t all[16];
+    uint32_t others;
+    lc_tasks tasks;
+    const uint64_t code = made_up_at(MADE_UP_CODES), interp = made_up_at(MADE_UP_INTERP);
+    source->at.coroutine_type = source->at.code_type;
+    made_up_put(m, MADE_UP_INTERP + m->layout->interp_modules, code, 8);
+    run_script(m);
+    lc_tasks_find(source, interp, &tasks);
+    tasks = (lc_tasks){.type = source->at.code_type,
+                       .sets = {code, code + 8},
+                       .node = 64,
+                       .interp_head = m->layout->interp_threads};
+    source->locks.types[LC_TYPE_REFERENCE] = source->at.str_type;
+    const uint32_t count = lc_tasks_list(source, &tasks, interp, NULL, 0, all, 16, &others);
+    LC_FUZZ_HOLDS(count <= 16);
+    lc_tasks_learn(source, &tasks, all, count);
+    tasks.coroutine = m->layout->code_linetable;
+    for (uint64_t i = 0; i < 4; i++) {
+        lc_task_read(source, &tasks, code + i * MADE_UP_CODE_STRIDE, &task);
+        LC_FUZZ_HOLDS(task.state <= LC_TASK_ENDED && task.count <= LC_AWAITS_MAX);
+    }
+}
+
 static void counting(struct _object *code) { (void)code; }
 
 static lc_code_destructor slot = counting;
@@ -156,6 +184,7 @@ LC_FUZZ_TARGET(chain)
     LC_FUZZ_HOLDS(names.callback.length <= LC_STRING_MAX && names.task.length <= LC_STRING_MAX);
     LC_FUZZ_HOLDS(seam->text(seam, made_up_at(MADE_UP_STRINGS)).length <= LC_STRING_MAX);
     ask_for_locks(&memory, &source, seam);
+    ask_for_tasks(&memory, &source);
     lc_cpython_source_close(&source);
     return 0;
 }

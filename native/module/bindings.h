@@ -20,7 +20,7 @@ PyObject *lc_gc_stamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
 typedef int lc_addition(PyObject *module);
 
 lc_addition lc_gevent_tracer_add, lc_calls_add, lc_start_add, lc_trio_run_add, lc_keeper_line_add,
-    lc_keeper_page_add, lc_other_process_add;
+    lc_keeper_page_add, lc_other_process_add, lc_other_tasks_add;
 
 /* NULL, with the OSError of this errno set. */
 static inline PyObject *lc_os_error(int error)

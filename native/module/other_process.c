@@ -16,21 +16,9 @@
 
 #include <stddef.h>
 
-#include "cpython/source/outside.h"
-#include "cpython/gil/threads.h"
+#include "module/other_process.h"
 
-enum { INTERPRETERS_MAX = 64, THREADS_MAX = 4096 };
-
-static const char capsule_name[] = "loopcanary.other_process";
-
-typedef struct {
-    lc_memory_reader reader;
-    lc_cpython_source source;
-    lc_outside_addresses addresses;
-    uint32_t thread_count;
-    lc_thread_ref threads[THREADS_MAX];
-    lc_stack stack;
-} other_process;
+static const char capsule_name[] = LC_OTHER_PROCESS;
 
 typedef struct {
     const char *symbol;
@@ -76,7 +64,7 @@ static bool take_addresses(PyObject *dict, lc_outside_addresses *out)
 
 static void close_other(PyObject *capsule)
 {
-    other_process *other = PyCapsule_GetPointer(capsule, capsule_name);
+    lc_other_process *other = PyCapsule_GetPointer(capsule, capsule_name);
     if (other != NULL) {
         lc_cpython_source_close(&other->source);
         lc_memory_reader_close(&other->reader);
@@ -93,7 +81,7 @@ static PyObject *open_other(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "iKO!", &pid, &version, &PyDict_Type, &dict)) {
         return NULL;
     }
-    other_process *other = PyMem_Calloc(1, sizeof *other);
+    lc_other_process *other = PyMem_Calloc(1, sizeof *other);
     if (other == NULL) {
         return PyErr_NoMemory();
     }
@@ -119,18 +107,19 @@ static PyObject *open_other(PyObject *Py_UNUSED(module), PyObject *args)
 
 static PyObject *list_threads(PyObject *Py_UNUSED(module), PyObject *handle)
 {
-    uint64_t interpreters[INTERPRETERS_MAX];
-    other_process *other = PyCapsule_GetPointer(handle, capsule_name);
+    uint64_t interpreters[LC_OTHER_INTERPRETERS_MAX];
+    lc_other_process *other = PyCapsule_GetPointer(handle, capsule_name);
     if (other == NULL) {
         return NULL;
     }
     PyObject *list = PyList_New(0);
-    const uint32_t count = lc_outside_interpreters(&other->source, interpreters, INTERPRETERS_MAX);
+    const uint32_t count = lc_outside_interpreters(&other->source, interpreters, LC_OTHER_INTERPRETERS_MAX);
     other->thread_count = 0;
+    other->main_interpreter = count == 0 ? 0 : interpreters[count - 1];
     for (uint32_t i = 0; i < count && list != NULL; i++) {
         lc_thread_ref *threads = other->threads + other->thread_count;
-        const uint32_t found =
-            lc_threads_of(&other->source, interpreters[i], threads, THREADS_MAX - other->thread_count);
+        const uint32_t found = lc_threads_of(&other->source, interpreters[i], threads,
+                                             LC_OTHER_THREADS_MAX - other->thread_count);
         other->thread_count += found;
         for (uint32_t j = 0; j < found && list != NULL; j++) {
             lc_append(&list, Py_BuildValue("KKK", (unsigned long long)interpreters[i],
@@ -142,7 +131,7 @@ static PyObject *list_threads(PyObject *Py_UNUSED(module), PyObject *handle)
     return list;
 }
 
-static other_process *parse(PyObject *args, unsigned long long *thread, unsigned long long *number)
+static lc_other_process *parse(PyObject *args, unsigned long long *thread, unsigned long long *number)
 {
     PyObject *handle;
     if (number == NULL ? !PyArg_ParseTuple(args, "OK", &handle, thread)
@@ -152,23 +141,18 @@ static other_process *parse(PyObject *args, unsigned long long *thread, unsigned
     return PyCapsule_GetPointer(handle, capsule_name);
 }
 
-static PyObject *text_object(lc_text text)
-{
-    return PyUnicode_DecodeUTF8(text.bytes == NULL ? "" : text.bytes, (Py_ssize_t)text.length, "replace");
-}
-
 static PyObject *frame_object(const lc_frame *frame)
 {
-    return Py_BuildValue("NNIIIIII", text_object(frame->code->qualname), text_object(frame->code->filename),
-                         (unsigned)frame->line, (unsigned)frame->end_line, (unsigned)frame->column,
-                         (unsigned)frame->end_column, (unsigned)frame->code->first_line,
-                         (unsigned)frame->code->code_flags);
+    return Py_BuildValue("NNIIIIII", lc_text_object(frame->code->qualname),
+                         lc_text_object(frame->code->filename), (unsigned)frame->line,
+                         (unsigned)frame->end_line, (unsigned)frame->column, (unsigned)frame->end_column,
+                         (unsigned)frame->code->first_line, (unsigned)frame->code->code_flags);
 }
 
 static PyObject *read_stack(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread;
-    other_process *other = parse(args, &thread, NULL);
+    lc_other_process *other = parse(args, &thread, NULL);
     if (other == NULL) {
         return NULL;
     }
@@ -186,7 +170,7 @@ static PyObject *read_stack(PyObject *Py_UNUSED(module), PyObject *args)
 static PyObject *read_gil(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread;
-    other_process *other = parse(args, &thread, NULL);
+    lc_other_process *other = parse(args, &thread, NULL);
     lc_gil_view view;
     if (other == NULL) {
         return NULL;
@@ -200,7 +184,7 @@ static PyObject *read_gil(PyObject *Py_UNUSED(module), PyObject *args)
 static PyObject *read_lock(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread, futex;
-    other_process *other = parse(args, &thread, &futex);
+    lc_other_process *other = parse(args, &thread, &futex);
     lc_lock_view view;
     if (other == NULL) {
         return NULL;
@@ -208,15 +192,16 @@ static PyObject *read_lock(PyObject *Py_UNUSED(module), PyObject *args)
     const lc_lock_question question = {.thread_state = thread, .futex = futex, .search = true};
     other->source.source.lock(&other->source.source, &question, &view);
     return Py_BuildValue("iiIN", (int)view.kind, (int)view.proof, (unsigned)view.holder_tid,
-                         text_object(view.module));
+                         lc_text_object(view.module));
 }
 
 static PyObject *read_name(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread, tid;
-    other_process *other = parse(args, &thread, &tid);
-    return other == NULL ? NULL
-                         : text_object(other->source.source.thread_name(&other->source.source, thread, tid));
+    lc_other_process *other = parse(args, &thread, &tid);
+    return other == NULL
+               ? NULL
+               : lc_text_object(other->source.source.thread_name(&other->source.source, thread, tid));
 }
 
 static PyMethodDef methods[] = {
@@ -238,5 +223,5 @@ int lc_other_process_add(PyObject *module)
     PyObject *all = lc_tuple_of(symbols);
     const int added = all == NULL ? -1 : PyModule_AddObjectRef(module, "OUTSIDE_SYMBOLS", all);
     Py_XDECREF(all);
-    return added != 0 ? -1 : PyModule_AddFunctions(module, methods);
+    return added != 0 || PyModule_AddFunctions(module, methods) != 0 ? -1 : lc_other_tasks_add(module);
 }

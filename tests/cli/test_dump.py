@@ -24,7 +24,8 @@ from loopcanary.assembly.dump import look_at
 from loopcanary.model import Frame, Stack
 from loopcanary.model.outside import ProcessSight, StackReading, ThreadSight, Unseen, WaitedLock
 from loopcanary.model.waiting import LockProof, LockView
-from loopcanary.report.dump import Again, deadlocks, doing_words, rows
+from loopcanary.report.dump import deadlocks, doing_words
+from loopcanary.report.frames import Again, rows
 
 from . import targets
 

@@ -50,6 +50,11 @@
  *                    on the method descriptor and the lock
  *   lock_*, rlock_*, handle_*   private to Modules/_threadmodule.c: checked by lock_learn.c at the start
  *   lock_semaphore   pointer to the sem_t that a lock and an RLock are; from 3.14: lock_mutex, a PyMutex
+ *   interp_modules   sys.modules
+ *   generator_state  one signed byte. Between state_created and state_executing, both excluded, are the values
+ *                    of a generator that is suspended
+ *   awaited_slot     what a suspended coroutine awaits, counted from the top of its value stack (_PyGen_yf in
+ *                    Objects/genobject.c)
  *   long_digits_shift, long_sign_mask   of lv_tag; 3.11 has ob_size instead, whose sign is the sign
  */
 /* clang-format off */
@@ -68,6 +73,7 @@
     X(interp_next,                   0,         0,      7264, 7272, 7264)      \
     X(interp_threads,               16,        72,      7344, 7344, 7336)      \
     X(interp_gil,            LC_ABSENT,       384,        16,   16,   16)      \
+    X(interp_modules,              888,       944,      7656, 7688, 7592)      \
     X(gil_last_holder,               8,         8,         8,    8,    8)      \
     X(gil_locked,                   16,        16,        16,   16,   16)      \
     X(gil_wait,                     32,        32,        32,   32,   32)      \
@@ -131,19 +137,26 @@
     X(weakref_object,               16,        16,        16,   16,   16)      \
     X(generator_qualname,           40,        32,        32,   32,   32)      \
     X(generator_frame,              80,        72,        72,   72,   72)      \
+    X(generator_state,              75,        67,        67,   67,   67)      \
+    X(state_created,                -2,        -2,        -3,   -3,    0)      \
+    X(state_executing,               0,         0,         0,    0,    4)      \
     X(type_name,                    24,        24,        24,   24,   24)      \
+    X(awaited_slot,                  1,         1,         1,    1,    2)      \
+    X(type_methods,                232,       232,       232,  232,  232)      \
     X(type_base,                   256,       256,       256,  256,  256)
 /* clang-format on */
 
-/* Of a dict's keys. LC_DICT_GENERAL is the kind whose keys are any objects; LC_DICT_SPLIT: strings, whose
- * values are in the instances that share the keys. */
+/* Of a dict's keys. LC_DICT_GENERAL is the kind whose keys are any objects; LC_DICT_NAMES: strings; LC_DICT_SPLIT:
+ * strings, whose values are in the instances that share the keys. */
 enum {
     LC_DICT_INDEX_BITS = 9,
     LC_DICT_KIND = 10,
     LC_DICT_USED = 24,
     LC_DICT_INDEX = 32,
     LC_DICT_GENERAL = 0,
-    LC_DICT_SPLIT = 2
+    LC_DICT_NAMES = 1,
+    LC_DICT_SPLIT = 2,
+    LC_DICT_KEYS = 32 /* in the dict itself: where its keys are */
 };
 
 typedef struct {
@@ -191,6 +204,7 @@ extern const uint8_t *const lc_opcodes;
     X(interp_next, interpreter_state, next, 64, 64, 64)                                                      \
     X(interp_threads, interpreter_state, threads_head, 72, 72, 72)                                           \
     X(interp_gil, interpreter_state, ceval_gil, 112, 120, 120)                                               \
+    X(interp_modules, interpreter_state, imports_modules, 88, 96, 96)                                        \
     X(thread_prev, thread_state, prev, 160, 184, 184)                                                        \
     X(thread_next, thread_state, next, 168, 192, 192)                                                        \
     X(thread_interp, thread_state, interp, 176, 200, 200)                                                    \

@@ -100,8 +100,12 @@ AT(cfunction_def, PyCFunctionObject, m_ml);
 AT(cfunction_self, PyCFunctionObject, m_self);
 AT(generator_qualname, PyGenObject, gi_qualname);
 AT(generator_frame, PyGenObject, gi_iframe);
+AT(generator_state, PyGenObject, gi_frame_state);
+IS(state_created, FRAME_CREATED);
+IS(state_executing, FRAME_EXECUTING);
 AT(type_name, PyTypeObject, tp_name);
 AT(type_base, PyTypeObject, tp_base);
+AT(type_methods, PyTypeObject, tp_methods);
 AT(type_basic_size, PyTypeObject, tp_basicsize);
 AT(type_flags, PyTypeObject, tp_flags);
 AT(type_shared_keys, PyHeapTypeObject, ht_cached_keys);
@@ -109,8 +113,10 @@ _Static_assert(offsetof(PyDictKeysObject, dk_log2_index_bytes) == LC_DICT_INDEX_
                    offsetof(PyDictKeysObject, dk_kind) == LC_DICT_KIND &&
                    offsetof(PyDictKeysObject, dk_nentries) == LC_DICT_USED &&
                    offsetof(PyDictKeysObject, dk_indices) == LC_DICT_INDEX &&
+                   offsetof(PyDictObject, ma_keys) == LC_DICT_KEYS &&
+                   offsetof(PyDictObject, ma_values) == LC_DICT_KEYS + 8 &&
                    (int)DICT_KEYS_GENERAL == (int)LC_DICT_GENERAL &&
-                   (int)DICT_KEYS_SPLIT == (int)LC_DICT_SPLIT,
+                   (int)DICT_KEYS_UNICODE == (int)LC_DICT_NAMES && (int)DICT_KEYS_SPLIT == (int)LC_DICT_SPLIT,
                "layout.h, attributes.h: a dict's keys");
 _Static_assert(sizeof(PyDictUnicodeEntry) == 16 && offsetof(PyDictUnicodeEntry, me_key) == 0,
                "attributes.c: shared keys");
@@ -132,12 +138,14 @@ AT(frame_instr, _PyInterpreterFrame, instr_ptr);
 
 #if PY_VERSION_HEX < 0x030C0000
 AT(runtime_gil, _PyRuntimeState, ceval.gil);
+AT(interp_modules, PyInterpreterState, modules);
 AT(frame_entry, _PyInterpreterFrame, is_entry);
 IS(owner_end, FRAME_OWNED_BY_FRAME_OBJECT + 1);
 AT(long_tag, PyVarObject, ob_size);
 AT(long_digits, PyLongObject, ob_digit);
 #else
 AT(interp_gil, PyInterpreterState, ceval.gil);
+AT(interp_modules, PyInterpreterState, imports.modules);
 AT(code_version, PyCodeObject, co_version);
 AT(long_tag, PyLongObject, long_value.lv_tag);
 AT(long_digits, PyLongObject, long_value.ob_digit);

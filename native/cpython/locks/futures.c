@@ -31,19 +31,10 @@ static uint64_t item_of(const lc_cpython_source *source, uint64_t items, uint64_
     return lc_word_at(source, items + 8u * i);
 }
 
-static bool ends_in(const lc_cpython_source *source, uint64_t str, const char *end)
-{
-    char bytes[LC_STRING_MAX];
-    lc_str_value value = {.bytes = bytes};
-    const size_t length = strlen(end);
-    return lc_read_str(source, str, source->walker->scratch, &value) && value.length >= length &&
-           memcmp(bytes + value.length - length, end, length) == 0;
-}
-
 static bool runs(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname,
                  const char *file)
 {
-    return lc_str_is(source, shape->qualname, qualname) && ends_in(source, shape->filename, file);
+    return lc_str_is(source, shape->qualname, qualname) && lc_str_ends(source, shape->filename, file);
 }
 
 static uint64_t first_local(const lc_cpython_source *source, const lc_raw_frame *frame)

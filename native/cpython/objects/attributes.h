@@ -34,7 +34,9 @@ static inline uint64_t lc_dict_entries(const lc_cpython_source *source, uint64_t
     return table + sizeof keys + (UINT64_C(1) << keys.index_bits);
 }
 
-/* The address of the attribute's value in the instance; 0: there is none, or it is not where CPython keeps
- * the first thirty of an instance (a class with __slots__, a dict that was replaced). Any thread that may
- * use the source; no GIL. */
+/* The address of the attribute's value in the instance; 0: there is none, or it is in a slot of a class with
+ * __slots__. Any thread that may use the source; no GIL. */
 uint64_t lc_attribute(lc_cpython_source *source, uint64_t instance, const char *name);
+
+/* The value of a name in a dict of names, as sys.modules and the names of a module are; 0: it has none. */
+uint64_t lc_named_value(const lc_cpython_source *source, uint64_t dict, const char *name);

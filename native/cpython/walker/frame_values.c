@@ -133,6 +133,15 @@ bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *te
            memcmp(bytes, text, value.length) == 0;
 }
 
+bool lc_str_ends(const lc_cpython_source *source, uint64_t address, const char *end)
+{
+    char bytes[LC_STRING_MAX];
+    lc_str_value value = {.bytes = bytes};
+    const size_t length = strlen(end);
+    return lc_read_str(source, address, source->walker->scratch, &value) && value.length >= length &&
+           memcmp(bytes + value.length - length, end, length) == 0;
+}
+
 bool lc_is_bootstrap(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname)
 {
     return lc_str_is(source, shape->qualname, qualname) &&

@@ -49,7 +49,9 @@ uint32_t lc_frame_stack_used(const lc_cpython_source *source, const lc_raw_frame
  * none or it moved. Valid until the next walk or chain. */
 const lc_chain *lc_chain_of_thread(lc_cpython_source *source, uint64_t thread_state, uint32_t limit);
 
+/* Whether the str at the address is this text, ends in it. */
 bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *text);
+bool lc_str_ends(const lc_cpython_source *source, uint64_t address, const char *end);
 
 /* Whether this frame runs the function of importlib's bootstrap with this qualified name. */
 bool lc_is_bootstrap(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname);

@@ -18,10 +18,11 @@ from loopcanary.outside.memory import mapped_files, mappings, openable
 from loopcanary.source_text import FileSources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from loopcanary._native import Native
     from loopcanary.flight import FlightFile
+    from loopcanary.model import Frame
     from loopcanary.model.live import LaneReading
 
 _SOURCE_FRAMES = 16
@@ -29,24 +30,26 @@ _CLOCK_SLACK_NS = 1_000_000_000
 """The kernel gives starts of processes in hundredths of seconds; no edit of a program is that fast."""
 
 
-def look_at(pid: int) -> ProcessSight | Unseen:
-    """The process with this number as it is now, or why it cannot be seen."""
+def look_at(pid: int, *, with_tasks: bool = False) -> ProcessSight | Unseen:
+    """The process with this number as it is now, on request with its tasks, or why it cannot be seen."""
     try:
-        return _look_at(pid)
+        return _look_at(pid, with_tasks)
     except outside.OutsideError as error:
         return Unseen(why=str(error), is_refused=isinstance(error, outside.NotReadableError))
 
 
-def _look_at(pid: int) -> ProcessSight:
+def _look_at(pid: int, with_tasks: bool) -> ProcessSight:
     process = outside.Process.of(pid)
     with outside.Memory(process) as memory:
         reader = native()
         interpreter = outside.locate(process, memory, reader.OUTSIDE_SYMBOLS)
-        found = outside.look(process, interpreter, reader, name_of_syscall())
+        found = outside.look(process, interpreter, reader, name_of_syscall(), with_tasks=with_tasks)
     session, lanes, notes = _lanes(process)
     threads = tuple(_with_lane(thread, lanes) for thread in found.threads)
     words = process.words()
     age_ns, now_wall_ns = process.age_ns(), time.time_ns()
+    stacks = [thread.stack.frames for thread in threads if thread.stack is not None]
+    stacks += dict.fromkeys(task.frames for task in found.tasks or ())
     return ProcessSight(
         pid=pid,
         command=program_of_command_line(words) if words else "",
@@ -55,20 +58,20 @@ def _look_at(pid: int) -> ProcessSight:
         age_ns=age_ns,
         taken_wall_ns=now_wall_ns,
         threads=threads,
+        tasks=found.tasks,
         session=session,
         notes=(*found.notes, *notes),
-        sources={} if age_ns is None else _sources(threads, now_wall_ns - age_ns),
+        sources={} if age_ns is None else _sources(stacks, now_wall_ns - age_ns),
     )
 
 
-def _sources(threads: tuple[ThreadSight, ...], began_wall_ns: int) -> dict[tuple[str, int], str]:
+def _sources(stacks: Iterable[tuple[Frame, ...]], began_wall_ns: int) -> dict[tuple[str, int], str]:
     """Lines of inner frames. A file that was written since the process began may not be what it runs."""
     reader = FileSources()
     places = {
         (frame.file, frame.line)
-        for thread in threads
-        if thread.stack is not None
-        for frame in thread.stack.frames[:_SOURCE_FRAMES]
+        for frames in stacks
+        for frame in frames[:_SOURCE_FRAMES]
         if frame.file.startswith("/")
     }
     lines = {}

@@ -8,7 +8,7 @@ from enum import Enum
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.spelling import spelled
-from loopcanary.model.stack import Stack
+from loopcanary.model.stack import Frame, Stack
 from loopcanary.model.waiting import LockView, Target
 
 
@@ -72,6 +72,53 @@ class ThreadSight:
     lane: LaneSight | None = None
 
 
+class TaskState(Enum):
+    """What a task of asyncio does."""
+
+    WAITS = "waits"
+    READY = "ready"
+    """It will go on when its loop comes to it."""
+    NOT_BEGUN = "not begun"
+    RUNS = "runs"
+    MOVING = "moving"
+    """Two readings did not agree: it goes on all the time."""
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWait:
+    """What a task waits for. Other tasks are told by their number in `ProcessSight.tasks`."""
+
+    what: str
+    """`an asyncio.Lock`, `a future`"""
+    target: Target | None = None
+    """The peer of a connection, or the child process, where that is known."""
+    task: int | None = None
+    """The task whose end it waits for."""
+    holders: tuple[int, ...] = ()
+    """The tasks that are inside an `async with` block of the lock or semaphore."""
+    has_timeout: bool = False
+    """The wait ends by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSight:
+    """A task of asyncio at that moment."""
+
+    name: str
+    is_main: bool
+    """A loop runs until it ends."""
+    loop: int
+    """Number of its loop, as they were found."""
+    state: TaskState
+    wait: TaskWait | None = None
+    """None: it does not wait, or moved while it was read."""
+    frames: tuple[Frame, ...] = ()
+    """What it awaits, innermost first."""
+    truncated: bool = False
+    """There are more inner frames than are read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSight:
     """The process, its threads with the main one first."""
@@ -84,6 +131,8 @@ class ProcessSight:
     age_ns: int | None
     taken_wall_ns: int
     threads: tuple[ThreadSight, ...]
+    tasks: tuple[TaskSight, ...] | None = None
+    """Those of asyncio; None: they were not looked at."""
     session: str | None = None
     """Id of loopcanary's session in it; None: it is not watched."""
     notes: tuple[str, ...] = ()

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from loopcanary.late_dataclass import dataclass
-from loopcanary.model.outside import StackReading, ThreadSight, WaitedLock
-from loopcanary.model.stack import Frame, Stack
+from loopcanary.model.outside import StackReading, TaskSight, ThreadSight, WaitedLock
+from loopcanary.model.stack import Stack
 from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof, LockView
 from loopcanary.outside.descriptors import target_of
 from loopcanary.outside.interpreter import Interpreter
 from loopcanary.outside.processes import OutsideError, Process, Task, read_task
+from loopcanary.outside.tasks import TaskReader, frame_of, read_tasks
 
 # As native/core/watchdog/frame_source.h and flight_format.h have them.
 _READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackReading.MOVING}
@@ -34,7 +35,7 @@ _FUTEX_CALLS: Final = frozenset({"futex", "futex_wait", "futex_waitv"})
 SyscallName = Callable[[int], str | None]
 
 
-class Walker(Protocol):
+class Walker(TaskReader, Protocol):
     """The part of the extension that reads another process: see native/module/other_process.c."""
 
     OUTSIDE_SYMBOLS: Sequence[str]
@@ -63,6 +64,7 @@ class Found:
     """The threads that were read: the main one first, then by number, those without Python last."""
 
     threads: tuple[ThreadSight, ...]
+    tasks: tuple[TaskSight, ...] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -75,9 +77,16 @@ class _PythonThread:
     """Counted from the main one, 0."""
 
 
-def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_name: SyscallName) -> Found:
-    """Reads all threads once, each at a moment of its own, without stopping anything. OutsideError: the
-    process ends meanwhile, or its CPython cannot be read."""
+def look(
+    process: Process,
+    interpreter: Interpreter,
+    walker: Walker,
+    syscall_name: SyscallName,
+    *,
+    with_tasks: bool = False,
+) -> Found:
+    """Reads all threads once, each at a moment of its own, and on request the tasks of asyncio, without
+    stopping anything. OutsideError: the process ends meanwhile, or its CPython cannot be read."""
     try:
         handle = walker.outside_open(process.pid, interpreter.version_hex, interpreter.addresses)
     except RuntimeError as error:
@@ -93,11 +102,15 @@ def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_nam
         )
     eyes = _Eyes(process, walker, handle, syscall_name, tids)
     sights = [eyes.see(tid, states.get(inner)) for inner, tid in sorted(tids.items())]
+    tasks, notes = read_tasks(process, walker, handle) if with_tasks and states else (None, ())
     process.check()
     seen = [sight for sight in sights if sight is not None]
     seen.sort(key=lambda sight: (sight.interpreter is None, not sight.is_main, sight.tid))
-    notes = [] if states else ["no interpreter runs in it now: it is starting or ending"]
-    return Found(threads=tuple(seen), notes=tuple(notes))
+    if not states:
+        notes = ("no interpreter runs in it now: it is starting or ending",)
+    elif with_tasks and any(python.interpreter for python in states.values()):
+        notes += ("it has several interpreters: only the tasks of the main one are read",)
+    return Found(threads=tuple(seen), tasks=tasks, notes=notes)
 
 
 def _states(found: list[tuple[int, int, int]]) -> dict[int, _PythonThread]:
@@ -193,20 +206,4 @@ class _Eyes:
 
 
 def _stack(frames: Sequence[tuple[Any, ...]], truncated: bool, inner_cut: bool) -> Stack:
-    return Stack(
-        frames=tuple(
-            Frame(
-                qualname=qualname,
-                file=file,
-                line=line,
-                end_line=end_line,
-                column=column,
-                end_column=end_column,
-                first_line=first_line,
-                code_flags=flags,
-            )
-            for qualname, file, line, end_line, column, end_column, first_line, flags in frames
-        ),
-        truncated=truncated,
-        inner_cut=inner_cut,
-    )
+    return Stack(frames=tuple(map(frame_of, frames)), truncated=truncated, inner_cut=inner_cut)

@@ -9,25 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from loopcanary.document.makers import NOTHING, dim, line, name, place_of, said, strong
-from loopcanary.document.parts import (
-    Block,
-    Document,
-    Fact,
-    Facts,
-    Frames,
-    Indented,
-    Paragraph,
-    Piece,
-    Pieces,
-    SourceLine,
-    Tone,
-)
-from loopcanary.late_dataclass import dataclass
-from loopcanary.model import Frame
+from loopcanary.document.makers import NOTHING, dim, line, said, strong
+from loopcanary.document.parts import Block, Document, Fact, Facts, Frames, Indented, Paragraph, Piece, Tone
 from loopcanary.model.outside import LaneSight, ProcessSight, StackReading, ThreadSight, WaitedLock
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof
+from loopcanary.report.circles import circles
+from loopcanary.report.frames import frame_lines, frame_to_dict
+from loopcanary.report.tasks import task_blocks, tasks_to_dict
 from loopcanary.wire import Json, time_to_text, to_wire
 from loopcanary.words.text import count_of, library_path, printable
 from loopcanary.words.waiting import proof_words, target_words
@@ -206,59 +195,9 @@ def deadlocks(threads: Sequence[ThreadSight]) -> list[tuple[int, ...]]:
         for thread in threads
         if thread.lock is not None and thread.lock.holder_tid is not None and not thread.lock.has_timeout
     }
-    circles: dict[frozenset[int], tuple[int, ...]] = {}
-    for start in waits_for:
-        path = [start]
-        while (following := waits_for.get(path[-1])) is not None and following not in path:
-            path.append(following)
-        if following is not None:
-            circle = tuple(path[path.index(following) :])
-            circles.setdefault(frozenset(circle), circle)
-    return list(circles.values())
+    return circles(waits_for)
 
 
-_PERIOD_MAX = 6
-_LEAST = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
-    """The `period` frames before it, `times` more in a row."""
-
-    period: int
-    times: int
-
-
-def rows(frames: Sequence[Frame]) -> list[Frame | Again]:
-    """The frames, with only the first turn of functions that follow each other again and again."""
-    keys = [(frame.file, frame.qualname) for frame in frames]
-    found: list[Frame | Again] = []
-    at = 0
-    while at < len(frames):
-        period, turns = _repetition(keys, at)
-        if turns < _LEAST:
-            found.append(frames[at])
-            at += 1
-            continue
-        found += [*frames[at : at + period], Again(period=period, times=turns - 1)]
-        at += period * turns
-    return found
-
-
-def _repetition(keys: Sequence[tuple[str, str]], at: int) -> tuple[int, int]:
-    """(period, turns) of the repetition that covers most from there, with the shortest period."""
-    best = (1, 1)
-    for period in range(1, _PERIOD_MAX + 1):
-        turns = 1
-        first = keys[at : at + period]
-        while keys[at + turns * period : at + (turns + 1) * period] == first:
-            turns += 1
-        if turns >= _LEAST and period * turns > best[0] * best[1]:
-            best = (period, turns)
-    return best
-
-
-_ROWS_MAX = 40
 _OWN_NAME = "loopcanary"
 """The name of our threads: native/module/quiet_thread.c, native/core/watchdog/watchdog.c."""
 
@@ -270,6 +209,15 @@ def dump_document(process: ProcessSight, *, everything: bool) -> Document:
 
 def _blocks(process: ProcessSight, everything: bool) -> Iterator[Block]:
     yield _head(process)
+    if process.tasks is None:
+        yield from _all_threads(process, everything)
+    else:
+        yield from task_blocks(process, process.tasks, everything=everything)
+    for note in process.notes:
+        yield from (NOTHING, line(Piece(note, Tone.WARN)))
+
+
+def _all_threads(process: ProcessSight, everything: bool) -> Iterator[Block]:
     alarms = {"deadlock", "hangs"}
     yield Facts(
         tuple(
@@ -284,8 +232,6 @@ def _blocks(process: ProcessSight, everything: bool) -> Iterator[Block]:
             yield from _thread(thread, threads, process, everything)
     if not everything and (others := _others(process)):
         yield from (NOTHING, line(dim(others)))
-    for note in process.notes:
-        yield from (NOTHING, line(Piece(note, Tone.WARN)))
 
 
 def _head(process: ProcessSight) -> Paragraph:
@@ -316,49 +262,9 @@ def _inside(thread: ThreadSight, process: ProcessSight, everything: bool) -> Ite
         return
     if thread.stack.inner_cut:
         yield line(dim("... inner frames, which moved while they were read"))
-    yield Frames(tuple(_frames(thread.stack.frames, process, everything)))
+    yield Frames(tuple(frame_lines(thread.stack.frames, process, everything)))
     if thread.stack.truncated:
         yield line(dim("... more outer frames than are read"))
-
-
-def _frames(
-    frames: Sequence[Frame], process: ProcessSight, everything: bool
-) -> Iterator[Pieces | SourceLine]:
-    listed: Sequence[Frame | Again] = frames if everything else rows(frames)
-    most = len(listed) if everything else _ROWS_MAX
-    shown_source = False
-    for row in listed[:most]:
-        if isinstance(row, Again):
-            which = "the same function" if row.period == 1 else f"these {row.period} functions"
-            yield said(dim(f"... {which}, {count_of(row.times, 'more time')}"))
-            continue
-        yield _frame(row)
-        source = process.sources.get((row.file, row.line))
-        if source and not shown_source and not is_library(row):
-            shown_source = True
-            yield _source(row, source)
-    if len(listed) > most:
-        yield said(dim(f"... and {count_of(len(listed) - most, 'more line')} (--all shows them)"))
-
-
-def is_library(frame: Frame) -> bool:
-    """Whether the frame's file is the standard library's or an installed package's."""
-    return frame.file.startswith("<frozen") or library_path(frame.file) != frame.file
-
-
-def _frame(frame: Frame) -> Pieces:
-    if is_library(frame):
-        place = place_of(frame.file, frame.line, is_own=False, shown=library_path(frame.file))
-        return said(place, Piece(f" in {name(frame.qualname).text}", Tone.DIM))
-    return said(place_of(frame.file, frame.line), " in ", name(frame.qualname))
-
-
-def _source(frame: Frame, line: str) -> SourceLine:
-    one_line = frame.end_line in (0, frame.line) and frame.column > 0
-    bare = line.lstrip()
-    left = len(line.encode()) - len(bare.encode())  # columns are bytes
-    columns = (frame.column - left, frame.end_column - left) if one_line else (0, 0)
-    return SourceLine(bare.rstrip(), *columns)
 
 
 def _others(process: ProcessSight) -> str:
@@ -394,6 +300,7 @@ def render_json(process: ProcessSight) -> str:
         "session": process.session,
         "deadlocks": [list(circle) for circle in deadlocks(process.threads)],
         "threads": [_thread_to_dict(thread, threads) for thread in process.threads],
+        **tasks_to_dict(process.tasks),
         "notes": list(process.notes),
     }
     return json.dumps(document, indent=2) + "\n"
@@ -416,7 +323,7 @@ def _thread_to_dict(thread: ThreadSight, threads: Mapping[int, ThreadSight]) -> 
         "stack": thread.reading.value,
         "inner_cut": thread.stack is not None and thread.stack.inner_cut,
         "truncated": thread.stack is not None and thread.stack.truncated,
-        "frames": [] if thread.stack is None else [_frame_to_dict(frame) for frame in thread.stack.frames],
+        "frames": [] if thread.stack is None else [frame_to_dict(frame) for frame in thread.stack.frames],
     }
 
 
@@ -427,16 +334,4 @@ def _lock_to_dict(lock: WaitedLock) -> Json:
         "proof": lock.view.proof.value,
         "module": lock.module,
         "has_timeout": lock.has_timeout,
-    }
-
-
-def _frame_to_dict(frame: Frame) -> Json:
-    return {
-        "function": frame.function,
-        "qualname": frame.qualname,
-        "file": frame.file,
-        "line": frame.line,
-        "end_line": frame.end_line,
-        "column": frame.column,
-        "end_column": frame.end_column,
     }

@@ -1,4 +1,4 @@
-"""`loopcanary dump`: what the threads of a process do now, seen from outside."""
+"""`loopcanary dump`: what the threads and tasks of a process do now, seen from outside."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from loopcanary.cli.refusals import refuse_unseen
 @click.command(short_help="Show what the threads of a running process do now.")
 @click.argument("pid", type=number(int, 1), metavar="PID")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+@click.option("--tasks", is_flag=True, help="What the tasks of asyncio wait for, instead of threads.")
 @click.option("--all", "everything", is_flag=True, help="All frames, and also threads that run no Python.")
-def command(pid: int, form: str, everything: bool) -> int:
+def command(pid: int, form: str, tasks: bool, everything: bool) -> int:
     """Show what the threads of a running process do now: stacks, locks, GIL.
 
     Works for any process of yours on CPython 3.11 to 3.15, watched or not, even if it hangs. Its memory is
@@ -21,7 +22,7 @@ def command(pid: int, form: str, everything: bool) -> int:
     from loopcanary.assembly.dump import look_at
     from loopcanary.model.outside import Unseen
 
-    sight = look_at(pid)
+    sight = look_at(pid, with_tasks=tasks)
     if isinstance(sight, Unseen):
         return refuse_unseen(sight)
     if form == "json":
