@@ -43,7 +43,7 @@ def test_a_broken_limit_ends_with_70_and_the_reason(loopcanary: Run, place: Path
     assert result.returncode == 70, result.stderr
     assert "loopcanary: longest stall: " in result.stderr
     assert "allowed 200 ms: time.sleep(seconds) in main (app.py:3)" in result.stderr
-    assert "1 limit of the budget broken" in result.stdout
+    assert "1 limit of the budget exceeded" in result.stdout
     assert "time.sleep(seconds)" in (place / "found.md").read_text()
     assert json.loads((place / "found.sarif").read_text())["runs"][0]["results"]
 

@@ -280,9 +280,9 @@ def test_doctor_says_which_programs_judge_and_why(place: Place):
         (
             "program",
             "off",
-            f"{alone} judges its stalls itself: no keeper can be started: No such file or directory",
+            f"{alone} diagnoses its own stalls: no keeper can be started: No such file or directory",
         ),
-        ("program", "off", f"{own} judges its stalls itself: on_issue of the program sees them"),
+        ("program", "off", f"{own} diagnoses its own stalls: on_issue of the program sees them"),
     ]
 
 

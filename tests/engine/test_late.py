@@ -248,7 +248,7 @@ def test_a_load_that_fails_is_tried_again(place: Place, engine: str):
     """
     done = run(place, program, engine=engine, before=before)
     (line,) = done.stderr.splitlines()
-    assert line.startswith("loopcanary: judging failed; what stalls is not shown")
+    assert line.startswith("loopcanary: judging failed; stalls are not shown")
     assert line.endswith("not now")
     assert place.culprits() == ["first"]
 
@@ -277,7 +277,7 @@ def test_without_a_drain_the_end_judges(place: Place, engine: str):
     """
     done = run(place, '    stall("first")', engine=engine, before=before)
     (line,) = done.stderr.splitlines()
-    assert line.startswith("loopcanary: judging failed; what stalls is not shown")
+    assert line.startswith("loopcanary: judging failed; stalls are not shown")
     assert line.endswith("no thread")
     assert place.culprits() == ["first"]
 
@@ -324,7 +324,7 @@ def test_doctor_says_who_judges_by_the_settings(place: Place):
         living.stdout.readline()
         told = [row[-1] for row in program_facts(place.store)]
         living.communicate()
-    assert [one for one in told if one.endswith("judges its stalls itself: the settings say so")]
+    assert [one for one in told if one.endswith("diagnoses its own stalls: the settings say so")]
 
 
 @BOTH

@@ -29,4 +29,4 @@ def test_a_failure_after_a_change_of_user_names_it(caplog, monkeypatch):
     told.failed("totals", OSError("no"), keep=True)
     told.failed("store", ModuleNotFoundError("No module named 'sqlite3'"), keep=True)
     assert "user" not in caplog.messages[0]
-    assert "No module named 'sqlite3' (the program changed its user from 0 to 33: " in caplog.messages[1]
+    assert "No module named 'sqlite3' (the program changed its user from 0 to 33, " in caplog.messages[1]

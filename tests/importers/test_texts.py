@@ -48,7 +48,7 @@ def test_a_block_log_is_a_stall() -> None:
     assert (stall.culprit.line, stall.cause, stall.advice) == (42, Cause.UNKNOWN, None)
     assert stall.title == "SQLiteConnection.nativeExecute() in load (Orders.java:42)"
     assert "40.0 ms of 1.50 s: it was waiting" in stall.evidence[0]
-    assert "1 CPU row of another time" in " ".join(stall.evidence)
+    assert "1 CPU row not counted: from another time" in " ".join(stall.evidence)
     assert (stall.samples, len(stall.stacks)) == (2, 1)
     assert (session.name, session.host, session.version) == ("com.example.shop", "Nexus 5", "1.2 (12)")
     assert session.python == "Android 6.0.1 (API 23)"

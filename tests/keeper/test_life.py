@@ -305,7 +305,7 @@ def test_texts_wait_until_the_one_before_is_written(program: Program):
     later_ns = program.look(due_ns)
     assert later_ns is not None
     assert later_ns - due_ns > due_ns - now > 0
-    assert [text.split()[1] for text in program.texts(later_ns)] == ["hang", "over"]
+    assert [text.split()[1] for text in program.texts(later_ns)] == ["hang", "ended"]
 
 
 def end(program: Program, at_ns: int) -> None:

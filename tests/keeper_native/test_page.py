@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: b"no flight file at all".ljust(8192), "no flight file"),
+        (lambda: b"no flight file at all".ljust(8192), "not a flight file"),
         (lambda: FlightBuilder().as_version_1(), "another version"),
         (lambda: bytes(FlightBuilder(version=3)), "another version"),
         (lambda: bytes(FlightBuilder())[: -layout.KEEPER_BYTES], "no keeper's page"),

@@ -62,8 +62,8 @@ def watched():
         ("around(quick); around(slow)", "AssertionError: [loopcanary] "),
         ("around(fails)", "KeyError: 'its own'"),
         ("asyncio.run(with_in_a_loop())", "RuntimeError: a loop runs here: in coroutines use `async with"),
-        ("watched()", "RuntimeError: this process is watched already"),
-        ("loopcanary.no_stall('soon')", "ValueError: no_stall: 'soon' is no duration"),
+        ("watched()", "RuntimeError: this process is already watched"),
+        ("loopcanary.no_stall('soon')", "ValueError: no_stall: 'soon' is not a duration"),
     ],
 )
 def test_a_block_that_stalls_raises_the_verdict(tmp_path: Path, call: str, raises: str) -> None:

@@ -378,7 +378,7 @@ def test_a_program_says_it_once(settings, loopcanary):
     settings.write_text("treshold = 1\nstore = 'x'")
     done = loopcanary("run", "--quiet", "-c", "import loopcanary; print(loopcanary.install())")
     assert done.stdout.startswith("<loopcanary.")
-    assert [line.partition(": ")[2][:8] for line in done.stderr.splitlines()] == ["store: n", "treshold"]
+    assert [line.partition(": ")[2][:8] for line in done.stderr.splitlines()] == ["store: i", "treshold"]
 
 
 def test_only_the_budget_is_taken_from_another_users_file(settings, capsys):

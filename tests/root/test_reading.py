@@ -349,7 +349,7 @@ def test_programs_of_another_user_are_seen(loopcanary, store):
         report, doctor = loopcanary("report"), loopcanary("doctor", "--no-self-test", str(store))
     assert "still in progress" in report.stdout
     assert f"flight files of killed programs of user {NOBODY} are not stored" in report.stdout + report.stderr
-    assert doctor.stdout.count("judges its stalls itself: the settings say so") == 1
+    assert doctor.stdout.count("diagnoses its own stalls: the settings say so") == 1
     assert seen(store) == before
 
 

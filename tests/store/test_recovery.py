@@ -528,7 +528,7 @@ def test_where_the_store_fails_the_file_stays(
 
 def test_stalls_that_the_process_ignores_are_left_out(store: Store, leave: Callable[..., Path]) -> None:
     leave(ends=[2 * S, None])
-    found = recover(store, forensics(is_wanted=lambda _: False))
+    found = recover(store, forensics(is_wanted=lambda issue: issue.state is StallState.KILLED))
     assert [stall.state for stall in found.stalls] == [StallState.KILLED]
 
 

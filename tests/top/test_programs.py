@@ -189,7 +189,7 @@ def test_group_and_stack_of_a_program_that_hangs(survey: Any, tmp_path: Path, pa
         program.kill()
         program.wait()
         row = until(lambda: eyes.row(lambda row: row.state is State.KILLED))
-        assert "runs no more" in LivePages().stack(row, 100)[0].plain
+        assert "has ended" in LivePages().stack(row, 100)[0].plain
 
 
 def test_the_group_of_a_stall_that_is_stored(survey: Any, tmp_path: Path, package_path: Path):

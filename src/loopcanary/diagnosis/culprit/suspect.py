@@ -96,7 +96,7 @@ def _is_of_what_called_it(paths: dict[Path, int]) -> bool:
         if not callers.isdisjoint(path.places) and all(one.owner is not Owner.OWN for one in path.places)
     ]
     total = sum(paths.values())
-    return own <= _LITTLE * total and sum(apart) >= _MOST * total
+    return own <= _LITTLE * total and 0 < _MOST * total <= sum(apart)
 
 
 _CARRIERS = ("<__array_function__", "<decorator-gen", "<attrs generated", "<template>", "<frozen ")
