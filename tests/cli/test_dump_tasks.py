@@ -14,10 +14,11 @@ import pytest
 
 from loopcanary.assembly.dump import look_at
 from loopcanary.document import markdown
+from loopcanary.model.circles import task_circles
 from loopcanary.model.outside import ProcessSight, TaskSight, TaskState, TaskWait
 from loopcanary.outside.tasks import holders
 from loopcanary.report.dump import dump_document
-from loopcanary.report.tasks import task_deadlocks, wait_words
+from loopcanary.report.tasks import wait_words
 
 from . import targets
 
@@ -137,10 +138,10 @@ WAITS = {
     "get": "waits for an item of an asyncio.Queue",
     "put": "waits for room in an asyncio.Queue",
     "thread": "waits for a thread (asyncio.to_thread)",
-    "executor": "waits for a thread of an executor",
+    "executor": "waits for a concurrent.futures.Future (of an executor, or of another loop)",
     "gathered": "waits for several tasks (asyncio.gather)",
     "other": f"waits for another task: holder, which {SLEEPS} (target.py:8)",
-    "timed": "waits for an asyncio.Event, with a timeout",
+    "timed": "waits for an asyncio.Event, within a timeout",
     "group": "waits for the tasks of an asyncio.TaskGroup",
     "future": "waits for a future, in future",
     "Task-1": "waits for tasks or futures (asyncio.wait)",
@@ -201,7 +202,7 @@ def check_kinds(sight: ProcessSight, port: str) -> None:
     assert [frame.qualname for frame in tasks["nested"].frames] == ["sleep", "deep", "nested"]
     assert [frame.qualname for frame in tasks["generator"].frames] == ["sleep", "numbers", "generator"]
     assert [task.name for task in tasks.values() if task.is_main] == ["Task-1"]
-    assert words(sight, "waited_for").endswith(", with a timeout")
+    assert words(sight, "waited_for").endswith(", within a timeout")
     if (
         "uvloop" not in (Path(f"/proc/{sight.pid}/cwd") / "target.py").read_text()
     ):  # whose transports are in C
@@ -235,7 +236,7 @@ def test_another_version_is_read_by_this_one(tmp_path: Path, other: str):
 
 def deadlocked(pid: int) -> ProcessSight | None:
     sight = seen(pid)
-    return sight if task_deadlocks(sight.tasks or ()) else None
+    return sight if task_circles(sight.tasks or ()) else None
 
 
 def test_a_circle_of_tasks_is_said_first(tmp_path: Path, loopcanary: Run, tree: Path):
@@ -245,10 +246,10 @@ def test_a_circle_of_tasks_is_said_first(tmp_path: Path, loopcanary: Run, tree: 
         as_json = loopcanary("dump", "--tasks", "--all", "--format", "json", str(program.pid))
     assert ran.returncode == 0, ran.stderr
     told = " ".join(ran.stdout.split())
-    assert "deadlock one waits for an asyncio.Lock that two holds (target.py:" in told
-    assert told.index("deadlock") < told.index("3 tasks of asyncio") < told.index("main task")
+    assert "circle one waits for an asyncio.Lock that two holds (target.py:" in told
+    assert told.index("circle") < told.index("3 tasks of asyncio") < told.index("main task")
     found = json.loads(as_json.stdout)
-    [circle] = found["task_deadlocks"]
+    [circle] = found["task_circles"]
     assert {found["tasks"][number]["name"] for number in circle} == {"one", "two"}
     page = (tree / "docs/how-to/dump.md").read_text(encoding="utf-8")
     assert {
@@ -268,7 +269,7 @@ def waits_with_a_timeout(pid: int) -> ProcessSight | None:
 def test_a_circle_that_ends_by_itself_is_no_deadlock(tmp_path: Path):
     with targets.running(CIRCLE_WITH_A_TIMEOUT, tmp_path) as program:
         sight = targets.until(lambda: waits_with_a_timeout(program.pid))
-    assert task_deadlocks(sight.tasks or ()) == []
+    assert task_circles(sight.tasks or ()) == []
 
 
 def test_a_program_without_asyncio_says_so():
@@ -278,7 +279,10 @@ def test_a_program_without_asyncio_says_so():
         program.stdout.readline()
         sight = seen(program.pid)
         program.kill()
-    assert (sight.tasks, sight.notes) == ((), ("asyncio is not loaded in it: it has no tasks",))
+    assert (sight.tasks, sight.notes) == (
+        (),
+        ("asyncio is not loaded in it, or was not found: no tasks are read",),
+    )
 
 
 PURE = """
@@ -365,7 +369,7 @@ def test_tasks_that_go_on_are_moving_and_others_are_read(tmp_path: Path):
         assert words(sight, "calm") == "waits for an asyncio.Event"
         restless = [task for name, task in tasks.items() if name not in ("calm", "Task-1")]
         assert not any(task.state is TaskState.UNREADABLE for task in restless)
-        assert not task_deadlocks(sight.tasks or ())
+        assert not task_circles(sight.tasks or ())
 
 
 # ---- what is said of them -------------------------------------------------------------------------
@@ -384,7 +388,7 @@ def on(**facts: Any) -> TaskWait:
     [
         pytest.param([on(holders=(1,)), on(holders=(0,))], [(0, 1)], id="each waits for the other's lock"),
         pytest.param([on(holders=(1,)), on(what="x", task=0)], [(0, 1)], id="one waits for the other's end"),
-        pytest.param([on(holders=(0,))], [(0,)], id="one waits for its own lock"),
+        pytest.param([on(holders=(0,))], [], id="one waits for its own lock"),
         pytest.param(
             [on(holders=(1,)), on(holders=(0,), has_timeout=True)], [], id="one wait ends by itself"
         ),
@@ -399,7 +403,7 @@ def on(**facts: Any) -> TaskWait:
     ],
 )
 def test_deadlocks_are_circles_that_are_certain(waits: list[TaskWait | None], circles: list[tuple[int, ...]]):
-    assert task_deadlocks([task(str(at), wait=wait) for at, wait in enumerate(waits)]) == circles
+    assert task_circles([task(str(at), wait=wait) for at, wait in enumerate(waits)]) == circles
 
 
 def test_a_task_that_enters_a_block_does_not_hold_its_lock():
@@ -425,3 +429,48 @@ def test_more_groups_than_are_shown_are_counted():
     )
     told = markdown.render(dump_document(process, everything=False))
     assert "and 6 tasks in 6 more groups" in told
+
+
+NO_HOLDERS = """
+import asyncio
+
+async def waits_in(full, empty):
+    async with full:
+        await empty.wait()
+
+async def takes_back(lock):
+    async with lock:
+        lock.release()
+        try:
+            await asyncio.sleep(0)
+        finally:
+            await lock.acquire()
+
+async def main():
+    shared, taken = asyncio.Lock(), asyncio.Lock()
+    full, empty = asyncio.Condition(shared), asyncio.Condition(shared)
+    one = asyncio.create_task(waits_in(full, empty), name="notified")
+    two = asyncio.create_task(takes_back(taken), name="takes back")
+    await asyncio.sleep(0)
+    await taken.acquire()
+    await asyncio.sleep(0)
+    other = asyncio.create_task(taken.acquire(), name="behind")
+    await asyncio.sleep(0)
+    print("ready", flush=True)
+    await asyncio.sleep(10_000)
+asyncio.run(main())
+"""
+
+
+def test_who_let_a_lock_go_does_not_hold_it(tmp_path: Path):
+    with targets.running(NO_HOLDERS, tmp_path) as program:
+        sight = targets.until(lambda: all_at_rest(program.pid))
+    tasks = {task.name: task for task in sight.tasks or ()}
+    assert tasks["behind"].wait is not None
+    assert tasks["behind"].wait.holders == ()
+    assert task_circles(sight.tasks or ()) == []
+
+
+def all_at_rest(pid: int) -> ProcessSight | None:
+    sight = seen(pid)
+    return sight if all(task.state is TaskState.WAITS for task in sight.tasks or ()) else None

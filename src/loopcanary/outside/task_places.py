@@ -78,8 +78,8 @@ def place_of(frames: Sequence[Frame]) -> tuple[Place, int] | None:
 
 
 def has_timeout(frames: Sequence[Frame], exits: Sequence[str]) -> bool:
-    """Whether asyncio.wait_for, asyncio.timeout or async_timeout will end the wait; `exits`: what open
-    `async with` blocks will call."""
+    """Whether it is within asyncio.wait_for, asyncio.timeout or async_timeout; their timeout may be None.
+    `exits`: what open `async with` blocks will call."""
     return "Timeout.__aexit__" in exits or any(_key(frame) == _WAIT_FOR for frame in frames)
 
 

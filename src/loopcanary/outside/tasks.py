@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model.circles import task_circles
 from loopcanary.model.outside import TaskSight, TaskState, TaskWait
 from loopcanary.model.stack import Frame
 from loopcanary.outside.descriptors import target_of
@@ -29,10 +31,13 @@ _TARGETS_MAX: Final = 64
 _DIGITS_MAX: Final = 19
 _UNREAD: Final = ("trio", "gevent")
 _RUNS_UNTIL_IT_ENDS: Final = "_run_until_complete_cb"
-_WITHOUT: Final = ("__aenter__", "Condition.wait")
+_WITHOUT: Final = ("__aenter__", "Lock.acquire")
+_LETS_GO: Final = "Condition.wait"
+_PAUSES_S: Final = (0.005, 0.031, 0.013, 0.047)
+"""Before a circle is told: tasks that go on may be at the same places twice by chance."""
 _OF_AN_EXECUTOR: Final = "_chain_future.<locals>._call_check_cancel"
 _WHY_NONE: Final = {
-    0: "asyncio is not loaded in it: it has no tasks",
+    0: "asyncio is not loaded in it, or was not found: no tasks are read",
     1: "its asyncio runs without the C tasks of _asyncio, and others cannot be read",
 }
 
@@ -97,7 +102,13 @@ def read_tasks(
     latest = {task[0]: task for task in found if task[4] != _ENDED}.values()
     tasks = [_Read(**dict(zip(_Read.__slots__, task, strict=True))) for task in latest]
     tasks.sort(key=_order)
-    return _Waits(process, reader, handle, tasks, moving).sights(), tuple(notes)
+    sights = _Waits(process, reader, handle, tasks, moving).sights()
+    for pause_s in _PAUSES_S:
+        if task_circles(sights):
+            time.sleep(pause_s)
+            moving |= {task[0] for task in set(found).difference(reader.outside_tasks(handle)[2])}
+            sights = _Waits(process, reader, handle, tasks, moving).sights()
+    return sights, tuple(notes)
 
 
 def _order(task: _Read) -> tuple[bool, str, int, int]:
@@ -212,18 +223,20 @@ def _unplaced(task: _Read, frames: Sequence[Frame]) -> str:
     if task.future_type == "_GatheringFuture":
         return "several tasks (asyncio.gather)"
     if task.future_callback == _OF_AN_EXECUTOR:
-        return "a thread of an executor"
+        return "a concurrent.futures.Future (of an executor, or of another loop)"
     return f"a future, in {frames[0].qualname}" if frames else "a future"
 
 
 def holders(
     tasks: Iterable[tuple[int, Sequence[tuple[tuple[Any, ...] | None, int, Sequence[tuple[int, str]]]]]],
 ) -> dict[int, tuple[int, ...]]:
-    """Of each object, the tasks that are inside an `async with` block of it. One that is still in the
-    `__aenter__` of the block waits for it, and one in `Condition.wait` has let it go. An object without a
-    function is the lock of the condition before it."""
+    """Of each object, the tasks that are inside an `async with` block of it, but for those that wait for it.
+    One in `Condition.wait` has let a lock go, which may be any. An object without a function is the lock of
+    the condition before it."""
     found: dict[int, dict[int, None]] = {}
     for address, awaits in tasks:
+        if any(place and place[0].endswith(_LETS_GO) for place, _, _ in awaits):
+            continue
         without = {first for place, first, _ in awaits if place and place[0].endswith(_WITHOUT)}
         for _, _, held in awaits:
             has_it = False

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from loopcanary.document.makers import NOTHING, dim, line, said, strong
 from loopcanary.document.parts import Block, Document, Fact, Facts, Frames, Indented, Paragraph, Piece, Tone
+from loopcanary.model.circles import circles
 from loopcanary.model.outside import LaneSight, ProcessSight, StackReading, ThreadSight, WaitedLock
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof
-from loopcanary.report.circles import circles
 from loopcanary.report.frames import frame_lines, frame_to_dict
 from loopcanary.report.tasks import task_blocks, tasks_to_dict
 from loopcanary.wire import Json, time_to_text, to_wire

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from loopcanary.document.makers import NOTHING, dim, line, said, strong
 from loopcanary.document.parts import Block, Fact, Facts, Frames, Indented, Piece, Tone
 from loopcanary.model import Frame
+from loopcanary.model.circles import is_lock, task_circles
 from loopcanary.model.outside import ProcessSight, TaskSight, TaskState, TaskWait
-from loopcanary.report.circles import circles
 from loopcanary.report.frames import frame_lines, frame_to_dict, is_library
 from loopcanary.wire import Json, to_wire
 from loopcanary.words.text import count_of, library_path, printable
@@ -32,34 +32,16 @@ _STATES = {
 }
 
 
-def task_deadlocks(tasks: Tasks) -> list[tuple[int, ...]]:
-    """Circles of tasks, by number, each of which waits without a timeout for a lock that only the next one
-    holds, or for its end."""
-    waits_for = {}
-    for number, task in enumerate(tasks):
-        wait = task.wait
-        if wait is not None and not wait.has_timeout and (on := _only(wait)) is not None:
-            waits_for[number] = on
-    return circles(waits_for)
-
-
-def _only(wait: TaskWait) -> int | None:
-    """The one task on which it depends; a semaphore has others that may release it."""
-    if wait.task is not None:
-        return wait.task
-    return wait.holders[0] if len(wait.holders) == 1 and _is_lock(wait) else None
-
-
 def task_blocks(process: ProcessSight, tasks: Tasks, *, everything: bool) -> Iterator[Block]:
-    """Deadlocks first, then group by group: that of the main task, and the largest ones. On request with all
+    """Circles first, then group by group: that of the main task, and the largest ones. On request with all
     that they await."""
-    dead = task_deadlocks(tasks)
+    dead = task_circles(tasks)
     loops = len({task.loop for task in tasks})
     found = f"{count_of(len(tasks), 'task')} of asyncio" + (f", in {loops} loops" if loops > 1 else "")
     told = [_circle_words(circle, tasks) for circle in dead[:_CIRCLES_MAX]]
     if len(dead) > _CIRCLES_MAX:
         told.append(f"and {count_of(len(dead) - _CIRCLES_MAX, 'more circle')} (JSON has all)")
-    alarms = [Fact("deadlock", said(Piece(sentence, Tone.ALARM))) for sentence in told]
+    alarms = [Fact("circle", said(Piece(sentence, Tone.ALARM))) for sentence in told]
     yield Facts((*alarms, Fact("tasks", said(found))))
     groups = _groups(tasks, {number for circle in dead for number in circle})
     for group in groups[:_GROUPS_MAX]:
@@ -92,7 +74,7 @@ def _circle_words(circle: Sequence[int], tasks: Tasks) -> str:
         what = f"the end of {other}" if for_its_end else f"an asyncio.Lock that {other} holds"
         told.append(f"{_name(task)} waits for {what}{_at(task)}")
     more = f", and {count_of(len(circle) - _NAMES_MAX, 'more task')}" if len(circle) > _NAMES_MAX else ""
-    return ", ".join(told) + more
+    return f"{', '.join(told)}{more}: a deadlock, unless a timeout or a cancellation ends it"
 
 
 def _name(task: TaskSight) -> str:
@@ -121,8 +103,8 @@ def wait_words(numbers: Sequence[int], tasks: Tasks) -> str:
     targets = sorted({target_words(wait.target, _NAME_MAX) for wait in waits if wait.target is not None})
     more = f" and {len(targets) - _TARGETS_MAX} more" if len(targets) > _TARGETS_MAX else ""
     named = f" ({', '.join(targets[:_TARGETS_MAX])}{more})" if targets else ""
-    timeout = ", with a timeout" if all(wait.has_timeout for wait in waits) else ""
-    is_many = _is_lock(one.wait) and len({wait.holders for wait in waits}) > 1
+    timeout = ", within a timeout" if all(wait.has_timeout for wait in waits) else ""
+    is_many = is_lock(one.wait) and len({wait.holders for wait in waits}) > 1
     what = "asyncio.Locks" if is_many else _what(one.wait)
     return f"{'waits' if is_one else 'wait'} for {what}{named}{_others(waits, tasks)}{timeout}"
 
@@ -132,11 +114,6 @@ def _what(wait: TaskWait) -> str:
     return printable(wait.what, 2 * _NAME_MAX)
 
 
-def _is_lock(wait: TaskWait) -> bool:
-    """Whether only one task can hold it."""
-    return wait.what == "an asyncio.Lock"
-
-
 def _others(waits: Sequence[TaskWait], tasks: Tasks) -> str:
     """` that B holds, which waits for a timer (asyncio.sleep) (app.py:8)`"""
     holders = sorted({number for wait in waits for number in wait.holders})
@@ -144,7 +121,7 @@ def _others(waits: Sequence[TaskWait], tasks: Tasks) -> str:
     if awaited:
         return f": {_name(tasks[awaited[0]])}{_which(tasks[awaited[0]])}" if len(awaited) == 1 else ""
     if not holders:
-        return "; its holder is not known" if _is_lock(waits[0]) else ""
+        return "; its holder is not known" if is_lock(waits[0]) else ""
     if len(holders) == 1:
         return f" that {_name(tasks[holders[0]])} holds{_which(tasks[holders[0]])}"
     more = len(holders) - _HOLDERS_MAX
@@ -184,9 +161,9 @@ def _names(numbers: Sequence[int], tasks: Tasks) -> str:
 def tasks_to_dict(tasks: Tasks | None) -> Json:
     """The fields of the dump's JSON that are about tasks; null if they were not looked at."""
     if tasks is None:
-        return {"task_deadlocks": None, "tasks": None}
+        return {"task_circles": None, "tasks": None}
     return {
-        "task_deadlocks": [list(circle) for circle in task_deadlocks(tasks)],
+        "task_circles": [list(circle) for circle in task_circles(tasks)],
         "tasks": [_task_to_dict(task) for task in tasks],
     }
 
