@@ -81,6 +81,7 @@ void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out)
     const uint64_t names = module == 0 ? 0 : lc_word_at(source, module + MODULE_NAMES);
     out->loaded = module != 0;
     out->type = lc_named_value(source, names, "_CTask");
+    out->future = out->type == 0 ? 0 : lc_word_at(source, out->type + source->layout.type_base);
     out->sets[1] = lc_named_value(source, names, "_eager_tasks");
     for (int i = 0; i < 2 && out->sets[0] == 0; i++) {
         out->sets[0] = lc_attribute(source, lc_named_value(source, names, weak_sets[i]), "data");
@@ -99,19 +100,19 @@ typedef struct {
     uint32_t room, count, others;
 } listing;
 
-static bool is_task(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t object)
+bool lc_is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type)
 {
-    uint64_t type = lc_type_at(source, object);
-    for (int i = 0; i < BASES_MAX && type != 0 && type != tasks->type; i++) {
-        type = lc_word_at(source, type + source->layout.type_base);
+    uint64_t its = lc_type_at(source, object);
+    for (int i = 0; i < BASES_MAX && its != 0 && its != type; i++) {
+        its = lc_word_at(source, its + source->layout.type_base);
     }
-    return type != 0 && type == tasks->type;
+    return its != 0 && its == type;
 }
 
 static void add(listing *list, uint64_t object)
 {
     const lc_cpython_source *source = list->source;
-    if (is_task(source, list->tasks, object)) {
+    if (lc_is_instance(source, object, list->tasks->type)) {
         if (list->count < list->room) {
             list->out[list->count++] = object;
         }

@@ -20,6 +20,7 @@
 /* Where this asyncio has its tasks. */
 typedef struct {
     uint64_t type;    /* _asyncio.Task; 0: asyncio is not loaded, or has no C tasks */
+    uint64_t future;  /* _asyncio.Future, its base */
     bool loaded;      /* asyncio.tasks is */
     uint64_t sets[2]; /* of weak references to tasks; of tasks. 0: there is none */
     uint32_t
@@ -34,6 +35,9 @@ void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out);
 
 /* Whether this interpreter has imported the module. */
 bool lc_module_loaded(const lc_cpython_source *source, uint64_t interp, const char *name);
+
+/* Whether it is an instance of the type, or of one that derives from it. */
+bool lc_is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type);
 
 /* The tasks, each once or more often, at most `room`; *others counts objects that are no tasks of asyncio's C code. */
 uint32_t lc_tasks_list(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t interp,
@@ -73,7 +77,7 @@ typedef struct {
     bool cut; /* it awaits more than is read, or in a circle */
     uint64_t loop;
     uint64_t callback; /* the first of those that are called when the task ends; 0: none */
-    uint64_t future;   /* that it waits for; 0: none, it will run */
+    uint64_t future;   /* that it waits for; 0: none, or one that is done: it will run */
     uint64_t name;     /* str, or int of `Task-1` */
     uint64_t end;      /* what the innermost frame awaits, no frame of Python itself; 0: nothing */
     uint32_t count;
