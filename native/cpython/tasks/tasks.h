@@ -14,6 +14,7 @@
 #include "cpython/walker/linetable.h"
 
 #define LC_TASKS_MAX 100000u
+#define LC_JUNK_MAX 100000u
 #define LC_AWAITS_MAX 256u
 #define LC_HELD_MAX 8u
 
@@ -39,7 +40,8 @@ bool lc_module_loaded(const lc_cpython_source *source, uint64_t interp, const ch
 /* Whether it is an instance of the type, or of one that derives from it. */
 bool lc_is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type);
 
-/* The tasks, each once or more often, at most `room`; *others counts objects that are no tasks of asyncio's C code. */
+/* The tasks, each once, sorted by address, at most `room` (qsort, which may allocate). After LC_JUNK_MAX objects
+ * that are no tasks it stops: the memory is no asyncio's. *others counts objects that are no tasks of asyncio's C code. */
 uint32_t lc_tasks_list(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t interp,
                        const lc_thread_ref *threads, uint32_t thread_count, uint64_t *out, uint32_t room,
                        uint32_t *others);
@@ -84,7 +86,9 @@ typedef struct {
     lc_await awaits[LC_AWAITS_MAX]; /* outermost first */
 } lc_task;
 
-void lc_task_read(lc_cpython_source *source, const lc_tasks *tasks, uint64_t task, lc_task *out);
+/* Reads the first `most` awaits, of 1 to LC_AWAITS_MAX. */
+void lc_task_read(lc_cpython_source *source, const lc_tasks *tasks, uint64_t task, uint32_t most,
+                  lc_task *out);
 
 /* The first callback of a future of asyncio's C code, and the function behind a callback, function or method; 0: none. */
 uint64_t lc_future_callback(const lc_cpython_source *source, uint64_t future);
