@@ -119,7 +119,7 @@ static void ask_for_tasks(made_up_memory *m, lc_cpython_source *source)
     lc_tasks_learn(source, &tasks, all, count);
     tasks.coroutine = m->layout->code_linetable;
     for (uint64_t i = 0; i < 4; i++) {
-        lc_task_read(source, &tasks, code + i * MADE_UP_CODE_STRIDE, &task);
+        lc_task_read(source, &tasks, code + i * MADE_UP_CODE_STRIDE, LC_AWAITS_MAX, &task);
         LC_FUZZ_HOLDS(task.state <= LC_TASK_ENDED && task.count <= LC_AWAITS_MAX);
     }
 }

@@ -19,13 +19,14 @@
 #include "cpython/objects/objects.h"
 #include "cpython/tasks/tasks.h"
 
-enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 64 };
+enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 64, AWAITS_OF_ALL_MAX = 2000000, TASKS_PER_SIGNAL_CHECK = 256 };
 
 /* One reading. Places and names come again and again, in thousands of tasks. */
 typedef struct {
     lc_other_process *other;
     lc_tasks tasks;
     lc_task task;
+    uint32_t awaits;  /* of all tasks so far */
     PyObject *places; /* by code and instruction */
     PyObject *names;  /* by address of a str or a type */
 } reading;
@@ -117,7 +118,8 @@ static PyObject *task_object(reading *r, uint64_t address)
 {
     lc_task *task = &r->task;
     lc_cpython_source *source = &r->other->source;
-    lc_task_read(source, &r->tasks, address, task);
+    lc_task_read(source, &r->tasks, address, r->awaits < AWAITS_OF_ALL_MAX ? LC_AWAITS_MAX : 1, task);
+    r->awaits += task->count;
     PyObject *awaits = PyList_New(0);
     for (uint32_t i = 0; i < task->count && awaits != NULL; i++) {
         lc_append(&awaits, await_object(r, &task->awaits[i]));
@@ -157,6 +159,9 @@ static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *handle)
     }
     for (uint32_t i = 0; i < count && list != NULL; i++) {
         lc_append(&list, task_object(r, all[i]));
+        if (list != NULL && i % TASKS_PER_SIGNAL_CHECK == 0 && PyErr_CheckSignals() != 0) {
+            Py_CLEAR(list);
+        }
     }
 done:
     list = list == NULL ? NULL

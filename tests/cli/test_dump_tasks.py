@@ -372,6 +372,39 @@ def test_tasks_that_go_on_are_moving_and_others_are_read(tmp_path: Path):
         assert not task_circles(sight.tasks or ())
 
 
+BLOCKED = """
+async def main():
+    event, lock = asyncio.Event(), asyncio.Lock()
+    await lock.acquire()
+    tasks = {name: asyncio.create_task(body, name=name) for name, body in {
+        "on the event": event.wait(), "on the lock": lock.acquire(), "cancelled": asyncio.sleep(10_000),
+        "gathered": asyncio.wait_for(asyncio.gather(event.wait(), event.wait()), 10_000),
+        "waits": asyncio.Event().wait(),
+    }.items()}
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    event.set()
+    lock.release()
+    tasks["cancelled"].cancel()
+    ready()
+    time.sleep(10_000)
+asyncio.run(main())
+"""
+
+
+def test_a_task_that_a_blocked_loop_has_not_woken_is_ready(tmp_path: Path):
+    for python in (sys.executable, *targets.other_pythons()):
+        with targets.running(BLOCKED, tmp_path, python=python) as program:
+            check_blocked(tasks_of(seen(program.pid)))
+
+
+def check_blocked(tasks: dict[str, TaskSight]) -> None:
+    states = {name: tasks[name].state for name in ("on the event", "on the lock", "cancelled", "waits")}
+    assert states == {**dict.fromkeys(states, TaskState.READY), "waits": TaskState.WAITS}
+    assert tasks["gathered"].state is TaskState.WAITS  # until both of its tasks have ended
+    assert [task.wait for task in tasks.values() if task.state is TaskState.READY] == [None] * 5
+
+
 # ---- what is said of them -------------------------------------------------------------------------
 
 

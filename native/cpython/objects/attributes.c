@@ -13,7 +13,10 @@ enum {
     TYPE_HEAP = 1 << 9
 };
 
-enum { NAMES_MAX = 16384 }; /* modules of a program, names of a module */
+enum {
+    NAMES_MAX = 16384,   /* modules of a program, names of a module */
+    ATTRIBUTES_MAX = 256 /* of one instance: the watchdog looks for them, too */
+};
 
 typedef struct {
     uint64_t key, value; /* of shared keys the value is in the instance */
@@ -28,19 +31,45 @@ static uint64_t shared_keys(const lc_cpython_source *source, uint64_t type)
     return has ? lc_word_at(source, type + l->type_shared_keys) : 0;
 }
 
+/* How many values there is room for. Up to 3.12 each class's instances have room for all of its keys; later
+ * struct _dictvalues begins with it, and others' memory follows. */
+static uint32_t capacity(const lc_cpython_source *source, uint64_t values)
+{
+    return source->layout.values_before != LC_ABSENT ? SHARED_KEYS_MAX : lc_word_at(source, values) & 0xFFu;
+}
+
 static uint64_t values_of(const lc_cpython_source *source, uint64_t instance, uint64_t type, uint32_t *room)
 {
     const lc_layout *l = &source->layout;
     if (l->values_before != LC_ABSENT) {
         const uint64_t values = lc_word_at(source, instance - l->values_before);
-        *room = SHARED_KEYS_MAX; /* each class's instances have room for all of its keys */
+        *room = capacity(source, values);
         return values == 0 ? 0 : values + l->values_tag;
     }
     const uint64_t values = instance + lc_word_at(source, type + l->type_basic_size);
     /* struct _dictvalues: capacity, size, embedded, valid */
-    const uint64_t head = lc_word_at(source, values);
-    *room = (head >> 24 & 0xFFu) != 0 ? (uint32_t)(head & 0xFFu) : 0;
+    *room = (lc_word_at(source, values) >> 24 & 0xFFu) != 0 ? capacity(source, values) : 0;
     return values;
+}
+
+static uint64_t named(const lc_cpython_source *source, uint64_t dict, const char *name, uint64_t most)
+{
+    uint64_t used = 0, skipped = 0;
+    const uint64_t keys = dict == 0 ? 0 : lc_word_at(source, dict + LC_DICT_KEYS);
+    uint64_t at = lc_dict_entries(source, keys, LC_DICT_NAMES, most, &used);
+    if (at ==
+        0) { /* one key that is no string makes it a dict like any other, whose entries begin with a hash */
+        at = lc_dict_entries(source, keys, LC_DICT_GENERAL, most, &used);
+        skipped = 8;
+    }
+    for (uint64_t i = 0; i < used && at != 0; i++) {
+        shared_entry entry;
+        if (lc_read(source->reader, at + i * (skipped + sizeof entry) + skipped, &entry, sizeof entry) &&
+            entry.value != 0 && lc_str_is(source, entry.key, name)) {
+            return entry.value;
+        }
+    }
+    return 0;
 }
 
 /* Among values that belong to shared keys, the one of this name; `room`: how many there can be. */
@@ -66,9 +95,9 @@ static uint64_t in_dict(const lc_cpython_source *source, uint64_t instance, uint
         return 0;
     }
     const uint64_t values = lc_word_at(source, dict + DICT_VALUES);
-    return values == 0
-               ? lc_named_value(source, dict, name)
-               : shared_value(source, lc_word_at(source, dict + LC_DICT_KEYS), values, SHARED_KEYS_MAX, name);
+    return values == 0 ? named(source, dict, name, ATTRIBUTES_MAX)
+                       : shared_value(source, lc_word_at(source, dict + LC_DICT_KEYS), values,
+                                      capacity(source, values), name);
 }
 
 uint64_t lc_attribute(lc_cpython_source *source, uint64_t instance, const char *name)
@@ -83,20 +112,5 @@ uint64_t lc_attribute(lc_cpython_source *source, uint64_t instance, const char *
 
 uint64_t lc_named_value(const lc_cpython_source *source, uint64_t dict, const char *name)
 {
-    uint64_t used = 0, skipped = 0;
-    const uint64_t keys = dict == 0 ? 0 : lc_word_at(source, dict + LC_DICT_KEYS);
-    uint64_t at = lc_dict_entries(source, keys, LC_DICT_NAMES, NAMES_MAX, &used);
-    if (at ==
-        0) { /* one key that is no string makes it a dict like any other, whose entries begin with a hash */
-        at = lc_dict_entries(source, keys, LC_DICT_GENERAL, NAMES_MAX, &used);
-        skipped = 8;
-    }
-    for (uint64_t i = 0; i < used && at != 0; i++) {
-        shared_entry entry;
-        if (lc_read(source->reader, at + i * (skipped + sizeof entry) + skipped, &entry, sizeof entry) &&
-            entry.value != 0 && lc_str_is(source, entry.key, name)) {
-            return entry.value;
-        }
-    }
-    return 0;
+    return named(source, dict, name, NAMES_MAX);
 }

@@ -10,7 +10,8 @@
 
 enum {
     LOOP = 16,     /* in a future and a task, of every version: behind the object's head */
-    CALLBACK = 24, /* the same */
+    CALLBACK = 24, /* the same: FutureObj_HEAD, Modules/_asynciomodule.c */
+    CALLBACKS = 40,
     WRAPPED = 16,
     HEAD_MAX = LC_FRAME_BYTES_MAX + 96,
     MANAGERS_DEEP = 4
@@ -156,12 +157,12 @@ static void add_held(lc_cpython_source *source, const generator *g, lc_await *aw
 /* ---- tasks ------------------------------------------------------------------------------------------- */
 
 /* Follows the coroutine inwards. A chain that comes back to where it was is as long as it may be. */
-static void follow(lc_cpython_source *source, uint64_t object, lc_task *out)
+static void follow(lc_cpython_source *source, uint64_t object, uint32_t most, lc_task *out)
 {
     generator g;
     int kind = OTHER;
     for (uint32_t steps = 0; object != 0 && (kind = kind_of(source, object)) != OTHER; steps++) {
-        if (out->count == LC_AWAITS_MAX || steps == 2 * LC_AWAITS_MAX) {
+        if (out->count == most || steps == 2 * LC_AWAITS_MAX) {
             out->cut = true;
             return;
         }
@@ -188,7 +189,16 @@ static void follow(lc_cpython_source *source, uint64_t object, lc_task *out)
     out->end = object;
 }
 
-void lc_task_read(lc_cpython_source *source, const lc_tasks *tasks, uint64_t task, lc_task *out)
+/* The task that awaits a future is among its callbacks, until it is done: then it has none. Its task refers to
+ * it until the loop, which may be blocked, comes round. */
+static bool is_done(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t future)
+{
+    return lc_word_at(source, future + CALLBACK) == 0 && lc_word_at(source, future + CALLBACKS) == 0 &&
+           lc_is_instance(source, future, tasks->future);
+}
+
+void lc_task_read(lc_cpython_source *source, const lc_tasks *tasks, uint64_t task, uint32_t most,
+                  lc_task *out)
 {
     const uint32_t at = tasks->coroutine;
     out->state = LC_TASK_UNREADABLE;
@@ -198,9 +208,10 @@ void lc_task_read(lc_cpython_source *source, const lc_tasks *tasks, uint64_t tas
     out->loop = lc_word_at(source, task + LOOP);
     out->callback = lc_word_at(source, task + CALLBACK);
     out->future = lc_word_at(source, task + at - 8);
+    out->future = is_done(source, tasks, out->future) ? 0 : out->future;
     out->name = lc_word_at(source, task + at + 8);
     if (at != 0) {
-        follow(source, lc_word_at(source, task + at), out);
+        follow(source, lc_word_at(source, task + at), most, out);
     }
 }
 

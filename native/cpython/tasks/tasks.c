@@ -2,6 +2,7 @@
 #include <Python.h>
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
@@ -13,6 +14,7 @@ enum {
     SLOTS_EACH = 64,
     TASK_BYTES_MAX = 1024,
     BASES_MAX = 8,
+    JUNK_OF_A_LIST_MAX = 1000,
     PAGE = 4096,
     PAGES_AROUND = 1024
 };
@@ -81,6 +83,7 @@ void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out)
     const uint64_t names = module == 0 ? 0 : lc_word_at(source, module + MODULE_NAMES);
     out->loaded = module != 0;
     out->type = lc_named_value(source, names, "_CTask");
+    out->future = out->type == 0 ? 0 : lc_word_at(source, out->type + source->layout.type_base);
     out->sets[1] = lc_named_value(source, names, "_eager_tasks");
     for (int i = 0; i < 2 && out->sets[0] == 0; i++) {
         out->sets[0] = lc_attribute(source, lc_named_value(source, names, weak_sets[i]), "data");
@@ -96,27 +99,28 @@ typedef struct {
     const lc_cpython_source *source;
     const lc_tasks *tasks;
     uint64_t *out;
-    uint32_t room, count, others;
+    uint32_t room, count, others, junk; /* junk: all that is no task */
 } listing;
 
-static bool is_task(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t object)
+bool lc_is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type)
 {
-    uint64_t type = lc_type_at(source, object);
-    for (int i = 0; i < BASES_MAX && type != 0 && type != tasks->type; i++) {
-        type = lc_word_at(source, type + source->layout.type_base);
+    uint64_t its = lc_type_at(source, object);
+    for (int i = 0; i < BASES_MAX && its != 0 && its != type; i++) {
+        its = lc_word_at(source, its + source->layout.type_base);
     }
-    return type != 0 && type == tasks->type;
+    return its != 0 && its == type;
 }
+
+static bool goes_on(const listing *list) { return list->count < list->room && list->junk < LC_JUNK_MAX; }
 
 static void add(listing *list, uint64_t object)
 {
     const lc_cpython_source *source = list->source;
-    if (is_task(source, list->tasks, object)) {
-        if (list->count < list->room) {
-            list->out[list->count++] = object;
-        }
+    if (lc_is_instance(source, object, list->tasks->type)) {
+        list->out[list->count++] = object;
         return;
     }
+    list->junk++;
     const uint64_t type = lc_type_at(source, object); /* a weak reference to what has died refers to None */
     list->others +=
         type != 0 && !lc_c_string_is(source, lc_word_at(source, type + source->layout.type_name), "NoneType");
@@ -132,12 +136,10 @@ static uint64_t behind(const lc_cpython_source *source, uint64_t reference)
 
 static void add_slots(listing *list, const set_slot *slots, uint64_t count, bool are_weak)
 {
-    for (uint64_t i = 0; i < count && list->count < list->room; i++) {
-        const uint64_t object =
-            slots[i].key == 0 || !are_weak ? slots[i].key : behind(list->source, slots[i].key);
+    for (uint64_t i = 0; i < count && goes_on(list); i++) {
         /* A slot that was in use has an object as a mark, whose hash is -1. */
-        if (object != 0 && slots[i].hash != UINT64_MAX) {
-            add(list, object);
+        if (slots[i].key != 0 && slots[i].hash != UINT64_MAX) {
+            add(list, are_weak ? behind(list->source, slots[i].key) : slots[i].key);
         }
     }
 }
@@ -147,7 +149,8 @@ static void add_set(listing *list, uint64_t set, bool are_weak)
     const uint64_t mask = set == 0 ? 0 : lc_word_at(list->source, set + offsetof(PySetObject, mask));
     const uint64_t table = set == 0 ? 0 : lc_word_at(list->source, set + offsetof(PySetObject, table));
     set_slot slots[SLOTS_EACH];
-    for (uint64_t at = 0; table != 0 && at <= mask && mask < SET_SLOTS_MAX; at += SLOTS_EACH) {
+    for (uint64_t at = 0; table != 0 && at <= mask && mask < SET_SLOTS_MAX && goes_on(list);
+         at += SLOTS_EACH) {
         const uint64_t count = mask + 1 - at < SLOTS_EACH ? mask + 1 - at : SLOTS_EACH;
         if (lc_read(list->source->reader, table + at * sizeof slots[0], slots,
                     (size_t)count * sizeof slots[0])) {
@@ -160,10 +163,31 @@ static void add_set(listing *list, uint64_t set, bool are_weak)
 static void add_list(listing *list, uint64_t head)
 {
     uint64_t node = lc_word_at(list->source, head);
-    for (uint32_t i = 0; i < LC_TASKS_MAX && node != 0 && node != head && list->count < list->room; i++) {
+    const uint32_t junk = list->junk;
+    while (node != 0 && node != head && goes_on(list) && list->junk - junk < JUNK_OF_A_LIST_MAX) {
         add(list, node - list->tasks->node);
         node = lc_word_at(list->source, node);
     }
+}
+
+static int compare(const void *one, const void *other)
+{
+    uint64_t a, b;
+    memcpy(&a, one, sizeof a);
+    memcpy(&b, other, sizeof b);
+    return (a > b) - (a < b);
+}
+
+static uint32_t without_doubles(uint64_t *all, uint32_t count)
+{
+    uint32_t kept = 0;
+    qsort(all, count, sizeof *all, compare);
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept == 0 || all[kept - 1] != all[i]) {
+            all[kept++] = all[i];
+        }
+    }
+    return kept;
 }
 
 uint32_t lc_tasks_list(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t interp,
@@ -180,7 +204,7 @@ uint32_t lc_tasks_list(const lc_cpython_source *source, const lc_tasks *tasks, u
         add_list(&list, interp + tasks->interp_head); /* those whose thread has ended */
     }
     *others = list.others;
-    return list.count;
+    return without_doubles(out, list.count);
 }
 
 /* The one word of the task that is a coroutine, with a name behind it. */

@@ -14,12 +14,14 @@
 #include "cpython/walker/linetable.h"
 
 #define LC_TASKS_MAX 100000u
+#define LC_JUNK_MAX 100000u
 #define LC_AWAITS_MAX 256u
 #define LC_HELD_MAX 8u
 
 /* Where this asyncio has its tasks. */
 typedef struct {
     uint64_t type;    /* _asyncio.Task; 0: asyncio is not loaded, or has no C tasks */
+    uint64_t future;  /* _asyncio.Future, its base */
     bool loaded;      /* asyncio.tasks is */
     uint64_t sets[2]; /* of weak references to tasks; of tasks. 0: there is none */
     uint32_t
@@ -35,7 +37,11 @@ void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out);
 /* Whether this interpreter has imported the module. */
 bool lc_module_loaded(const lc_cpython_source *source, uint64_t interp, const char *name);
 
-/* The tasks, each once or more often, at most `room`; *others counts objects that are no tasks of asyncio's C code. */
+/* Whether it is an instance of the type, or of one that derives from it. */
+bool lc_is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type);
+
+/* The tasks, each once, sorted by address, at most `room` (qsort, which may allocate). After LC_JUNK_MAX objects
+ * that are no tasks it stops: the memory is no asyncio's. *others counts objects that are no tasks of asyncio's C code. */
 uint32_t lc_tasks_list(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t interp,
                        const lc_thread_ref *threads, uint32_t thread_count, uint64_t *out, uint32_t room,
                        uint32_t *others);
@@ -73,14 +79,16 @@ typedef struct {
     bool cut; /* it awaits more than is read, or in a circle */
     uint64_t loop;
     uint64_t callback; /* the first of those that are called when the task ends; 0: none */
-    uint64_t future;   /* that it waits for; 0: none, it will run */
+    uint64_t future;   /* that it waits for; 0: none, or one that is done: it will run */
     uint64_t name;     /* str, or int of `Task-1` */
     uint64_t end;      /* what the innermost frame awaits, no frame of Python itself; 0: nothing */
     uint32_t count;
     lc_await awaits[LC_AWAITS_MAX]; /* outermost first */
 } lc_task;
 
-void lc_task_read(lc_cpython_source *source, const lc_tasks *tasks, uint64_t task, lc_task *out);
+/* Reads the first `most` awaits, of 1 to LC_AWAITS_MAX. */
+void lc_task_read(lc_cpython_source *source, const lc_tasks *tasks, uint64_t task, uint32_t most,
+                  lc_task *out);
 
 /* The first callback of a future of asyncio's C code, and the function behind a callback, function or method; 0: none. */
 uint64_t lc_future_callback(const lc_cpython_source *source, uint64_t future);
