@@ -164,6 +164,21 @@ def is_short_of_descriptors() -> bool:
     return taken > 0 and 0 <= allowed < taken + min(_SPARE_DESCRIPTORS, allowed // 8)
 
 
+def moved_up(fd: int) -> int:
+    """The descriptor with a number above the program's, whose own are given out in order (kept_file.c)."""
+    try:
+        import fcntl
+        import resource
+
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        least = 512 if allowed < 0 else max(3, min(512, allowed // 2))
+        moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
+    except ours_of(ImportError, OSError):
+        return fd
+    os.close(fd)
+    return moved
+
+
 def _groups(root: str) -> Iterator[tuple[list[str], str]]:
     """(controllers, group) of each hierarchy; version 2 has the controller ""."""
     for line in _read(f"{root}/proc/self/cgroup").splitlines():

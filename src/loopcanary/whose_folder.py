@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable
 from contextlib import suppress
 
-from loopcanary.facts import LINKS_MAX, is_ours, link_target, steps
+from loopcanary.facts import LINKS_MAX, is_ours, link_target, moved_up, steps
 
 REACHED = "/proc/self/fd/"
 """How a path begins that leads below an open folder."""
@@ -22,8 +22,6 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | _NO_LINK
 for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
     _READ |= getattr(os, _name, 0)
-_NUMBER_LEAST = 512
-"""As in native/core/host/kept_file.c: a program expects the low ones for its own files."""
 _held: dict[str, tuple[int, tuple[int, int]]] = {}
 """By path: the descriptor, and which folder it is. A program may close descriptors that it did not open."""
 
@@ -147,12 +145,7 @@ def _descriptor(folder: str, *, make: bool = False) -> int | None:
         descriptor = _opened(os.path.abspath(folder), make=make)
     except OSError:
         return None
-    import fcntl
-
-    with suppress(OSError):
-        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _NUMBER_LEAST)
-        os.close(descriptor)
-        descriptor = moved
+    descriptor = moved_up(descriptor)
     facts = os.fstat(descriptor)
     _held[folder] = descriptor, (facts.st_dev, facts.st_ino)
     return descriptor

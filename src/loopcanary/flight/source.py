@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
+from loopcanary.facts import moved_up
 from loopcanary.unpatched import unpatched
 
 MAX_FILE_BYTES: Final = 64 << 20
@@ -160,21 +161,7 @@ def _open_checked(name: str) -> int:
     if problem is not None:
         os.close(fd)
         raise FlightError(name, problem)
-    return _moved_up(fd)
-
-
-def _moved_up(fd: int) -> int:
-    """The descriptor with a number above the program's, whose own are given out in order (kept_file.c)."""
-    try:
-        import fcntl
-        import resource
-
-        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512 if allowed < 0 else min(512, allowed // 2))
-    except (ImportError, OSError):
-        return fd
-    os.close(fd)
-    return moved
+    return moved_up(fd)
 
 
 def _why_not_opened(error: OSError | ValueError) -> str:

@@ -14,7 +14,7 @@ HALF_BYTES: Final = 1 << 18
 _MAGIC: Final = b"lchang1\n"
 _HEAD: Final = struct.Struct("<8sQII")
 PAYLOAD_BYTES: Final = HALF_BYTES - _HEAD.size
-TEXT_BYTES: Final = 1 << 24
+TEXT_BYTES: Final = 1 << 22
 """A payload is JSON of no more bytes, packed by zlib. A reader unpacks no more."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
+import stat
 import time
 import zlib
 from collections.abc import Callable
@@ -19,13 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loopcanary.facts import pid_namespace
+from loopcanary.facts import moved_up, pid_namespace
 from loopcanary.model.evidence import StallEvidence
 from loopcanary.model.hang_halves import HALF_BYTES, PAYLOAD_BYTES, TEXT_BYTES, half
+from loopcanary.unpatched import unpatched
 from loopcanary.wire import to_wire
 
 _FLAGS = os.O_RDWR | os.O_CREAT
-for _name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY", "O_NOINHERIT"):
+for _name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _name, 0)
 _SAMPLES = (32, 8, 1)
 """How many samples of a hang are written, and as many threads; fewer where those have no room."""
@@ -45,7 +46,7 @@ class HangFile:
         self._started_ns = clock()
         self._writer: dict[str, Any] = {}
         self._hangs: dict[int, StallEvidence] = {}
-        self._lock = threading.Lock()
+        self._lock = unpatched("_thread", "allocate_lock")()
         self._held: tuple[int, os.stat_result] | None = None
         """The descriptor by which the file is locked, and the file."""
 
@@ -69,6 +70,8 @@ class HangFile:
 
     def let_go(self) -> None:
         """In a forked child: the file is the parent's, and so is its lock."""
+        # A thread that was not forked may have held it.
+        self._lock = unpatched("_thread", "allocate_lock")()
         self._hangs = {}
         self._unlock()
 
@@ -78,7 +81,9 @@ class HangFile:
                 self._write(path)
             elif self._held is not None:
                 # Before the lock is free: who finds the file unlocked takes it for a dead process's.
-                path.unlink()
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(path.lstat(), self._held[1]):
+                        path.unlink()
                 self._unlock()
         except Exception:  # noqa: BLE001 - the boundary: a hang that is not left behind harms nobody
             self._failures += 1
@@ -87,11 +92,17 @@ class HangFile:
         data = half(self._writes, self._payload())
         for folder in (path.parent.parent, path.parent):  # the mode is for the last folder only
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, _FLAGS, 0o600)
+        # Before the next open, which may get the number of a descriptor that the program has closed.
+        if not self._holds(path):
+            self._unlock()
+        descriptor = moved_up(os.open(path, _FLAGS, 0o600))
         try:
+            file = os.fstat(descriptor)
+            if not stat.S_ISREG(file.st_mode) or (hasattr(os, "geteuid") and file.st_uid != os.geteuid()):
+                raise OSError("not a file of ours")
             if self._held is None:
-                self._held = descriptor, os.fstat(descriptor)
                 _lock(descriptor)
+                self._held = descriptor, file
             os.lseek(descriptor, self._writes % 2 * HALF_BYTES, os.SEEK_SET)
             if os.write(descriptor, data) != len(data):
                 raise OSError("the disk is full")
@@ -112,6 +123,13 @@ class HangFile:
                 return payload
         raise ValueError("one sample has no room")
 
+    def _holds(self, path: Path) -> bool:
+        """Whether the file at the path is locked, by a descriptor that the program has not closed."""
+        try:
+            return self._held is not None and os.path.samestat(os.fstat(self._held[0]), path.lstat())
+        except OSError:
+            return False
+
     def _unlock(self) -> None:
         if self._held is not None:
             (descriptor, file), self._held = self._held, None
@@ -122,11 +140,17 @@ class HangFile:
 
 
 def _lock(descriptor: int) -> None:
-    """By which a reader without /proc, or in another PID namespace, knows that the process lives."""
-    with suppress(ImportError, OSError):  # Windows; a filesystem without such locks
+    """By which a reader without /proc, or in another PID namespace, knows that the process lives.
+
+    BlockingIOError: another has the lock."""
+    try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
         flock(descriptor, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        raise
+    except (ImportError, OSError):
+        pass  # Windows; a filesystem without such locks
 
 
 def _with_at_most(most: int, evidence: StallEvidence) -> StallEvidence:
