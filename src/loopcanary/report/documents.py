@@ -42,7 +42,7 @@ def _next_step(report: Report) -> str:
     for number, group in enumerate(report.issue_groups, report.sums.groups + 1):
         if group.kind in (IssueKind.BOOT_HANG, IssueKind.EXIT_HANG):
             return f"But {printable(group.title)}: {reading(f'show {number}', report.stores)}"
-    return "Does it hang? `loopcanary dump PID` shows its threads, `run --locks` its stuck tasks."
+    return "Does it hang? `loopcanary dump PID` shows its threads, `dump PID --tasks` what tasks wait for."
 
 
 def _bugs(report: Report, *, in_detail: bool) -> Iterator[Block]:
