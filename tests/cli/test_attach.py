@@ -125,7 +125,7 @@ def test_a_waiting_loop_is_watched_until_the_stop(tmp_path: Path, loopcanary: Ru
 
         assert targets.until(blocks) == {"block"}
         again = attach(loopcanary, str(program.pid))
-        assert (again.returncode, "is watched already" in again.stderr) == (0, True)
+        assert (again.returncode, "is already watched" in again.stderr) == (0, True)
         stopped = attach(loopcanary, "--stop", str(program.pid))
         assert stopped.returncode == 0, stopped.stderr
         # A thread that was joined is on its way out of the kernel's list.
