@@ -543,6 +543,19 @@ PROVED = [
         above="prompt_toolkit/auto_suggest.py:AutoSuggest.get_suggestion_async",
     ),
     Story(
+        "logger.info(order)",
+        "computes",
+        "rotates and compresses",
+        "loguru/_file_sink.py:FileSink.write loguru/_handler.py:Handler.emit loguru/_logger.py:_log",
+    ),
+    Story(
+        "tell(message)",
+        "receives",
+        "then calls this function",
+        function="send",
+        above="loguru/_simple_sinks.py:CallableSink.write loguru/_handler.py:Handler.emit",
+    ),
+    Story(
         "import models",
         "computes",
         "uvicorn imports the application",
@@ -759,6 +772,8 @@ ALIKE = [
         above="prompt_toolkit/buffer.py:Buffer.validate_and_handle",
     ),
     Story("search(text)", "computes", "ThreadedAutoSuggest", function="get_suggestion"),
+    Story("logger.info(order)", "computes", "enqueue", "loguru/_logger.py:Logger._log"),
+    Story("tell(message)", "receives", "enqueue", function="send"),
     Story(
         "connection.execute(query)",
         "computes in Python",
