@@ -87,7 +87,7 @@ class TaskState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskWait:
-    """What a task waits for. Other tasks are told by their number in `ProcessSight.tasks`."""
+    """What a task waits for. Another task is its place in `ProcessSight.tasks`."""
 
     what: str
     """`an asyncio.Lock`, `a future`"""

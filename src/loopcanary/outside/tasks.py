@@ -34,7 +34,7 @@ _RUNS_UNTIL_IT_ENDS: Final = "_run_until_complete_cb"
 _WITHOUT: Final = ("__aenter__", "Lock.acquire")
 _LETS_GO: Final = "Condition.wait"
 _PAUSES_S: Final = (0.005, 0.031, 0.013, 0.047)
-"""Before a circle is told: tasks that go on may be at the same places twice by chance."""
+"""Between further readings, before a circle is shown: tasks that go on may come back to their places."""
 _OF_AN_EXECUTOR: Final = "_chain_future.<locals>._call_check_cancel"
 _WHY_NONE: Final = {
     0: "asyncio is not loaded in it, or was not found: no tasks are read",

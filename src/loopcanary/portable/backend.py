@@ -182,7 +182,7 @@ class PortableBackend:
         return self.file is not None
 
     def discard(self) -> None:
-        """Removes what is left of hangs: it is stored."""
+        """Removes the file of hangs: all of them are stored."""
         self._hangs.forget()
 
     def let_go(self) -> None:

@@ -85,7 +85,7 @@ class HangFile:
                     if os.path.samestat(path.lstat(), self._held[1]):
                         path.unlink()
                 self._unlock()
-        except Exception:  # noqa: BLE001 - the boundary: a hang that is not left behind harms nobody
+        except Exception:  # noqa: BLE001 - the boundary: the program goes on without the file
             self._failures += 1
 
     def _write(self, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from loopcanary.document.makers import NOTHING, dim, line, said, strong
+from loopcanary.document.makers import NOTHING, dim, line, said, sentences, strong
 from loopcanary.document.parts import Block, Fact, Facts, Frames, Indented, Piece, Tone
 from loopcanary.model import Frame
 from loopcanary.model.circles import is_lock, task_circles
@@ -138,10 +138,10 @@ def _group(numbers: Sequence[int], tasks: Tasks, process: ProcessSight, everythi
     one = tasks[numbers[0]]
     who = f"task {_name(one)}" if len(numbers) == 1 else count_of(len(numbers), "task")
     main = dim("  main task") if one.is_main else ""
-    yield line(strong(who), "  ", Piece(wait_words(numbers, tasks), Tone.NUMBER), main)
+    yield sentences(strong(who), "  ", Piece(wait_words(numbers, tasks), Tone.NUMBER), main)
     inside: list[Block] = []
     if len(numbers) > 1:
-        inside.append(line(dim(_names(numbers, tasks))))
+        inside.append(sentences(dim(_names(numbers, tasks))))
     own = _own(one)
     frames = one.frames if everything else tuple(frame for frame in (own,) if frame is not None)
     inside.append(Frames(tuple(frame_lines(frames, process, everything))))
