@@ -10,9 +10,10 @@ from loopcanary.model.outside import StackReading, TaskSight, ThreadSight, Waite
 from loopcanary.model.stack import Stack
 from loopcanary.model.waiting import SHARED_LOCK, SHARED_RLOCK, SHARED_SEMAPHORE, LockProof, LockView
 from loopcanary.outside.descriptors import target_of
+from loopcanary.outside.frames import frame_of
 from loopcanary.outside.interpreter import Interpreter
 from loopcanary.outside.processes import OutsideError, Process, Task, read_task
-from loopcanary.outside.tasks import TaskReader, frame_of, read_tasks
+from loopcanary.outside.tasks import TaskReader, read_tasks
 
 # As native/core/watchdog/frame_source.h and flight_format.h have them.
 _READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackReading.MOVING}

@@ -12,6 +12,7 @@ from loopcanary.model.circles import task_circles
 from loopcanary.model.outside import TaskSight, TaskState, TaskWait
 from loopcanary.model.stack import Frame
 from loopcanary.outside.descriptors import target_of
+from loopcanary.outside.frames import frame_of
 from loopcanary.outside.task_places import HOLDERS, TASK, has_timeout, place_of
 from loopcanary.words.text import count_of
 
@@ -117,21 +118,6 @@ def _order(task: _Read) -> tuple[bool, str, int, int]:
     number = task.name[len(front) :]
     is_number = number.isascii() and 0 < len(number) < _DIGITS_MAX
     return task.callback != _RUNS_UNTIL_IT_ENDS, front, int(number) if is_number else 0, task.address
-
-
-def frame_of(read: tuple[Any, ...]) -> Frame:
-    """A frame as native/module/other_process.c gives it."""
-    qualname, file, line, end_line, column, end_column, first_line, flags = read
-    return Frame(
-        qualname=qualname,
-        file=file,
-        line=line,
-        end_line=end_line,
-        column=column,
-        end_column=end_column,
-        first_line=first_line,
-        code_flags=flags,
-    )
 
 
 class _Waits:
