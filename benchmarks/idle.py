@@ -89,7 +89,7 @@ def watch(thread: Thread, seconds: float) -> tuple[float, float]:
 def measure() -> None:
     """Prints wake-ups and CPU of the watchdog for each kind of program."""
     with child("idle", watched=True) as started:
-        time.sleep(1.5)  # it parks when all loops have been idle for a second
+        time.sleep(table.sized(12.0, 1.5))  # it has looked at the tasks twice, and parks
         wake_ups, cpu = watch(Thread(started, WATCHDOG), IDLE_S)
     table.at_most("idle program: watchdog wake-ups", wake_ups, 0, unit="/s", note=f"{cpu:.4f} % of a core")
     for role in ("timers", "always busy"):

@@ -101,9 +101,9 @@ static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame
 static void ask_for_tasks(made_up_memory *m, lc_cpython_source *source)
 {
     static lc_task task;
-    uint64_t all[16];
+    lc_pair all[16];
     uint32_t others;
-    lc_tasks tasks;
+    lc_tasks tasks = {0};
     const uint64_t code = made_up_at(MADE_UP_CODES), interp = made_up_at(MADE_UP_INTERP);
     source->at.coroutine_type = source->at.code_type;
     made_up_put(m, MADE_UP_INTERP + m->layout->interp_modules, code, 8);

@@ -17,36 +17,22 @@
 
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *names)
 {
-    static char *keywords[] = {"path",
-                               "facts",
-                               "threshold_ns",
-                               "sample_delay_ns",
-                               "sample_interval_ns",
-                               "hang_ns",
-                               "anr_ns",
-                               "checkpoint",
-                               "takes_keeper",
-                               "stalls_per_minute",
-                               "notify_socket",
-                               "feed_ns",
-                               "exit_hung_ns",
-                               "signals",
-                               "boot_ns",
-                               "exit_ns",
-                               "signal_patience_ns",
-                               "fault_patience_ns",
-                               NULL};
+    static char *keywords[] = {
+        "path",          "facts",   "threshold_ns",       "sample_delay_ns",   "sample_interval_ns",
+        "hang_ns",       "anr_ns",  "checkpoint",         "takes_keeper",      "stalls_per_minute",
+        "notify_socket", "feed_ns", "exit_hung_ns",       "signals",           "boot_ns",
+        "exit_ns",       "look_ns", "signal_patience_ns", "fault_patience_ns", NULL};
     PyObject *path, *checkpoint = NULL;
     int takes_keeper = 0;
     const char *facts, *notify_socket = NULL;
     Py_ssize_t facts_bytes;
-    unsigned long long threshold, delay, interval, hang, anr,
-        per_minute = 0, feed = 0, exit_hung = 0, signals = 0, boot = 0, exits = 0, signal_patience = 0,
-        fault_patience = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pKyKKKKKKK", keywords, PyUnicode_FSConverter,
+    unsigned long long threshold, delay, interval, hang, anr, per_minute = 0, feed = 0, exit_hung = 0,
+                                                              signals = 0, boot = 0, exits = 0, look = 0,
+                                                              signal_patience = 0, fault_patience = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&pKyKKKKKKKK", keywords, PyUnicode_FSConverter,
                                      &path, &facts, &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
                                      PyUnicode_FSConverter, &checkpoint, &takes_keeper, &per_minute,
-                                     &notify_socket, &feed, &exit_hung, &signals, &boot, &exits,
+                                     &notify_socket, &feed, &exit_hung, &signals, &boot, &exits, &look,
                                      &signal_patience, &fault_patience)) {
         return NULL;
     }
@@ -66,6 +52,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
         .fault_patience_ns = fault_patience,
         .boot_ns = boot,
         .exit_ns = exits,
+        .look_ns = look,
     };
     const bool started = lc_agent_start(
         PyBytes_AS_STRING(path), checkpoint ? PyBytes_AS_STRING(checkpoint) : NULL, facts, facts_bytes,

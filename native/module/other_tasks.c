@@ -134,7 +134,7 @@ static PyObject *task_object(reading *r, uint64_t address)
 static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *handle)
 {
     reading *r = NULL;
-    uint64_t *all = NULL;
+    lc_pair *all = NULL;
     PyObject *list = NULL;
     uint32_t others = 0, count = 0;
     lc_other_process *other = other_of(handle);
@@ -158,7 +158,7 @@ static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *handle)
         lc_tasks_learn(&other->source, &r->tasks, all, count);
     }
     for (uint32_t i = 0; i < count && list != NULL; i++) {
-        lc_append(&list, task_object(r, all[i]));
+        lc_append(&list, task_object(r, all[i].key));
         if (list != NULL && i % TASKS_PER_SIGNAL_CHECK == 0 && PyErr_CheckSignals() != 0) {
             Py_CLEAR(list);
         }

@@ -105,6 +105,7 @@ class Native(Protocol):
         signals: int = ...,
         boot_ns: int = ...,
         exit_ns: int = ...,
+        look_ns: int = ...,
         signal_patience_ns: int = ...,
         fault_patience_ns: int = ...,
     ) -> None: ...

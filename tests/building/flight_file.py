@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import struct
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from loopcanary.model import (
     ThreadStack,
     ThreadWait,
 )
+from loopcanary.model.task_reads import TaskAwait, TaskRead
 
 BOOT_ID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 PAGE = 4096
@@ -503,3 +504,65 @@ def put(data: bytearray, record: layout.Layout, at: int, fields: Mapping[str, An
     """Stores fields of one record, whose first byte is at `at`."""
     for name, value in fields.items():
         struct.pack_into("<" + record.codes[name], data, at + record.offsets[name], value)
+
+
+class LookBuilder:
+    """A look at tasks, at the end of a flight file under construction."""
+
+    def __init__(self, flight: FlightBuilder) -> None:
+        self._flight = flight
+        self.at = len(flight.data)
+        self._used = layout.LOOK_OFFSET + layout.LOOK.size
+        flight.data += bytes(2 * layout.SLOT_BYTES)
+        places = {"offset": self.at, "stride": layout.SLOT_BYTES, "count": 2, "used": 2}
+        put(flight.data, layout.SECTION, layout.HEADER.offsets["looks"], places)
+
+    def put(self, tasks: Sequence[TaskRead], *, half: int = 0, serial: int = 1, **look: int) -> None:
+        """The tasks, in this order, as the look with this serial. `look`: other fields of lc_look."""
+        at = self.at + half * layout.SLOT_BYTES
+        for number, task in enumerate(tasks):
+            entry = layout.LOOK_OFFSET + layout.LOOK.offsets["entries"] + number * layout.LOOK_ENTRY.size
+            put(self._flight.data, layout.LOOK_ENTRY, at + entry, self._entry(at, task))
+        head = {"began_ns": 1, "tasks": len(tasks), "groups": len(tasks), "entry_count": len(tasks)}
+        put(self._flight.data, layout.LOOK, at + layout.LOOK_OFFSET, head | look)
+        put(self._flight.data, layout.SLOT_FACTS, at, {"serial": serial, "heap_used": self._used})
+
+    def _entry(self, at: int, task: TaskRead) -> dict[str, Any]:
+        awaits = b"".join(self._await(at, one) for one in task.awaits)
+        names = ("name", "loop_type", "callback", "future_type", "future_callback", "end_type")
+        return {
+            "task": task.address,
+            "loop": task.loop,
+            "future": task.future,
+            "since_ns": task.since_ns or 0,
+            "count": task.count,
+            "awaits": self._append(at, awaits),
+            "await_count": len(task.awaits),
+            "state": task.state,
+            "cut": task.cut,
+            **{name: self._text(at, getattr(task, name)) for name in names},
+        }
+
+    def _await(self, at: int, one: TaskAwait) -> bytes:
+        frame = one.frame
+        assert frame is not None
+        held = b"".join(
+            layout.LOOK_HELD.struct.pack(instance, self._text(at, function))
+            for instance, function in one.held
+        )
+        code = layout.CODE.struct.pack(
+            self._text(at, frame.file), self._text(at, frame.qualname), frame.first_line, frame.code_flags
+        )
+        place = (frame.line, frame.end_line, frame.column, frame.end_column)
+        entry = layout.FRAME.struct.pack(self._append(at, code), *place)
+        return layout.LOOK_AWAIT.struct.pack(one.first, entry, self._append(at, held), len(one.held))
+
+    def _text(self, at: int, text: str) -> bytes:
+        encoded = text.encode()
+        return layout.REF.struct.pack(self._append(at, encoded) if encoded else 0, len(encoded))
+
+    def _append(self, at: int, content: bytes) -> int:
+        offset = self._used
+        self._flight.data[at + offset : at + offset + len(content)] = content
+        self._used += -(-len(content) // 8) * 8
+        return offset

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 
 from loopcanary.assembly.dump import look_at
 from loopcanary.document import markdown
+from loopcanary.model import Frame
 from loopcanary.model.circles import task_circles
 from loopcanary.model.outside import ProcessSight, TaskSight, TaskState, TaskWait
-from loopcanary.outside.tasks import holders
+from loopcanary.model.task_reads import TaskAwait, TaskRead, holders
 from loopcanary.report.dump import dump_document
 from loopcanary.report.tasks import wait_words
 
@@ -439,13 +441,32 @@ def test_deadlocks_are_circles_that_are_certain(waits: list[TaskWait | None], ci
     assert task_circles([task(str(at), wait=wait) for at, wait in enumerate(waits)]) == circles
 
 
+FRAME = Frame(qualname="", file="x.py", line=1, end_line=1, column=0, end_column=0, first_line=1)
+
+
+def read(address: int, *awaits: tuple[str, int, tuple[tuple[int, str], ...]]) -> TaskRead:
+    """A task with these awaits: function, first argument, what it holds."""
+    names = dict.fromkeys(("name", "loop_type", "callback", "future_type", "future_callback", "end_type"), "")
+    return TaskRead(
+        address=address,
+        loop=1,
+        state=2,
+        future=9,
+        cut=False,
+        awaits=tuple(
+            TaskAwait(frame=replace(FRAME, qualname=qualname), first=first, held=held)
+            for qualname, first, held in awaits
+        ),
+        **names,
+    )
+
+
 def test_a_task_that_enters_a_block_does_not_hold_its_lock():
-    lock, enters = 77, ("Lock.__aexit__",)
-    held = ((lock, *enters),)
-    place = ("_ContextManagerMixin.__aenter__",)
-    assert holders([(1, [(("work",), 5, held)]), (2, [(("work",), 5, held), (place, lock, ())])]) == {
-        lock: (1,)
-    }
+    lock = 77
+    held = ((lock, "Lock.__aexit__"),)
+    enters = ("_ContextManagerMixin.__aenter__", lock, ())
+    tasks = [read(1, ("work", 5, held)), read(2, ("work", 5, held), enters)]
+    assert holders(tasks) == {lock: (1,)}
 
 
 def test_more_groups_than_are_shown_are_counted():

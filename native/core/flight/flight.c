@@ -21,7 +21,7 @@ static uint64_t up_to(uint64_t bytes, uint64_t multiple)
 }
 
 /* Lays the sections out; returns the size of the file. */
-static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
+static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT], lc_section *looks)
 {
     static const struct {
         uint64_t stride, count;
@@ -35,7 +35,11 @@ static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
     };
     uint64_t at = LC_HEADER_BYTES;
     for (int i = 0; i < LC_SECTION_COUNT; i++) {
-        sections[i].offset = up_to(at, i == LC_SECTION_KEEPER ? LC_KEEPER_ALIGNMENT : PAGE);
+        if (i == LC_SECTION_KEEPER) { /* nothing is behind it */
+            *looks = (lc_section){.offset = at, .stride = LC_SLOT_BYTES, .count = LC_LOOK_COUNT};
+            at = up_to(at + LC_LOOK_COUNT * LC_SLOT_BYTES, LC_KEEPER_ALIGNMENT);
+        }
+        sections[i].offset = up_to(at, PAGE);
         sections[i].stride = shape[i].stride;
         sections[i].count = shape[i].count;
         at = sections[i].offset + shape[i].stride * shape[i].count;
@@ -43,7 +47,8 @@ static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
     return up_to(at, PAGE);
 }
 
-static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_COUNT])
+static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_COUNT],
+                        const lc_section *looks)
 {
     lc_header *header = flight->header;
     header->version = LC_FLIGHT_VERSION;
@@ -56,6 +61,7 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
     lc_boot_id(header->boot_id);
     header->clock_kind = lc_clock_chosen;
     memcpy(header->sections, sections, sizeof header->sections);
+    memcpy(&header->looks, looks, sizeof header->looks);
     atomic_store_explicit(&header->sections[LC_SECTION_COUNTERS].used, LC_COUNTER_COUNT,
                           memory_order_relaxed);
     atomic_store_explicit(&header->sections[LC_SECTION_KEEPER].used, 1, memory_order_relaxed);
@@ -103,9 +109,9 @@ static int open_file(const char *path, int more)
 
 int lc_flight_create(lc_flight *flight, const char *path)
 {
-    lc_section sections[LC_SECTION_COUNT];
+    lc_section sections[LC_SECTION_COUNT], looks;
     memset(sections, 0, sizeof sections);
-    const uint64_t bytes = lay_out(sections);
+    const uint64_t bytes = lay_out(sections, &looks);
     memset(flight, 0, sizeof *flight);
     if (strlen(path) >= sizeof flight->path) {
         return ENAMETOOLONG;
@@ -127,7 +133,7 @@ int lc_flight_create(lc_flight *flight, const char *path)
     flight->collections = (lc_gc_entry *)(flight->base + sections[LC_SECTION_GC].offset);
     flight->keeper = (lc_keeper *)(flight->base + sections[LC_SECTION_KEEPER].offset);
     lc_clock_choose();
-    fill_header(flight, sections);
+    fill_header(flight, sections, &looks);
     return 0;
 }
 
@@ -210,4 +216,18 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index)
         atomic_store_explicit(&s->used, index + 1u, memory_order_release);
     }
     return lc_flight_at(flight, section, index);
+}
+
+lc_slot *lc_flight_look_slot(lc_flight *flight, uint64_t index)
+{
+    lc_section *s = &flight->header->looks;
+    const uint64_t at = s->offset + index * s->stride;
+    if (index >= atomic_load_explicit(&s->used, memory_order_acquire)) {
+        if (!set_aside_later(flight, at, PAGE) ||
+            !set_aside_later(flight, at + LC_LOOK_OFFSET, LC_LOOK_BYTES)) {
+            return NULL;
+        }
+        atomic_store_explicit(&s->used, index + 1u, memory_order_release);
+    }
+    return (lc_slot *)(flight->base + at);
 }

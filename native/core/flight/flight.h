@@ -65,6 +65,9 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 
 void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 
+/* The same for a look at tasks; its pages alone are set aside. One after the other, from 0 on. */
+lc_slot *lc_flight_look_slot(lc_flight *flight, uint64_t index);
+
 /* Pairs the clocks and measures the rate of the ticks, which takes about 2 ms. */
 void lc_flight_begin_clocks(lc_flight *flight);
 

@@ -94,6 +94,7 @@ typedef struct {
     /* Version 1 ended with its five sections; what follows them was 0. */
     lc_word takes;        /* lc_taker: who takes stalls out of the slots */
     lc_word text_written; /* number of the keeper's last text that was written to stderr, or given up */
+    lc_section looks;     /* at tasks; zeros in older files */
 } lc_header;
 
 _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
@@ -624,6 +625,53 @@ _Static_assert(offsetof(lc_slot, samples) == 5632, "samples start on a line");
 _Static_assert(sizeof(lc_slot) == 5632 + LC_SAMPLE_MAX * sizeof(lc_sample_entry),
                "the heap follows the samples");
 _Static_assert(sizeof(lc_slot) < LC_SLOT_BYTES / 2, "half of a slot is heap: stacks, codes, strings");
+
+/* ---- looks at tasks ---------------------------------------------------------------------------
+ * What the tasks of asyncio wait for: the last look, and the one before or the one that is being written. Each
+ * is a slot of which only `serial` (of the look, from 1; 0 while it is written) and `heap_used` count, and
+ * whose heap is at its end. It begins with an lc_look. */
+#define LC_LOOK_COUNT 2u
+#define LC_LOOK_BYTES 40960u
+#define LC_LOOK_OFFSET (LC_SLOT_BYTES - LC_LOOK_BYTES)
+#define LC_LOOK_ENTRIES_MAX 64u
+
+typedef struct {
+    uint64_t object;
+    lc_ref function; /* that leaves it; {0, 0}: the lock of the condition before it */
+} lc_look_held;
+
+typedef struct {    /* a frame of a suspended coroutine */
+    uint64_t first; /* address of the first argument, 0 none */
+    lc_frame_entry frame;
+    uint32_t held; /* offset of lc_look_held: what its `async with` blocks will leave */
+    uint32_t held_count;
+} lc_look_await;
+
+typedef struct { /* a task; addresses tell objects apart, 0: none */
+    uint64_t task, loop, future;
+    uint64_t since_ns; /* the look from which on it has waited like this */
+    uint32_t count;    /* of tasks that wait at the same places, with this one */
+    uint32_t circle;   /* tasks with one number, not 0, wait for each other */
+    uint32_t awaits;   /* offset of lc_look_await, outermost first */
+    uint16_t await_count;
+    uint8_t state; /* lc_task_state of cpython/tasks/tasks.h */
+    uint8_t cut;
+    lc_ref name, loop_type, callback, future_type, future_callback, end_type;
+} lc_look_entry;
+
+typedef struct {
+    uint64_t began_ns; /* monotonic */
+    uint64_t tasks;    /* of asyncio's C class */
+    uint64_t others;   /* objects among them that are not */
+    uint64_t groups;   /* distinct places */
+    lc_word circles;   /* of tasks that have not moved since the look before */
+    lc_word entry_count;
+    lc_look_entry entries[LC_LOOK_ENTRIES_MAX]; /* circles first, then the largest groups */
+} lc_look;
+
+_Static_assert(sizeof(lc_look_entry) == 96 && sizeof(lc_look_await) == 32, "whole words");
+_Static_assert(LC_LOOK_OFFSET > LC_SLOT_HEAP_OFFSET && LC_LOOK_OFFSET % 4096u == 0,
+               "its pages are set aside by themselves");
 
 /* ---- the keeper's page ------------------------------------------------------------------------
  * What a keeper says to the process. To the process it is hostile input: nothing follows from it but what is

@@ -86,7 +86,7 @@ lc_known_place *lc_slot_stack_place(lc_slot_writer *writer, uint64_t hash)
     return place_of(writer->stacks, LC_KNOWN_STACKS, (uint32_t)(hash >> 8) % LC_KNOWN_STACKS, hash);
 }
 
-static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
+uint32_t lc_slot_put_code(lc_slot_writer *writer, const lc_code_facts *code)
 {
     lc_known_place *known = lc_slot_code_place(writer, code->serial);
     if (known->key == code->serial) {
@@ -116,7 +116,7 @@ static bool resolve(lc_slot_writer *writer, const lc_stack *stack, lc_whole_stac
     for (uint32_t i = 0; i < stack->count; i++) {
         const lc_frame *frame = &stack->frames[i];
         out->frames[i] = (lc_frame_entry){
-            .code = put_code(writer, frame->code),
+            .code = lc_slot_put_code(writer, frame->code),
             .line = frame->line,
             .end_line = frame->end_line,
             .column = frame->column,

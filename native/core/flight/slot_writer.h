@@ -19,7 +19,7 @@ typedef struct {
     uint32_t offset;
 } lc_known_place;
 
-typedef struct {
+typedef struct lc_slot_writer {
     lc_slot *slot; /* NULL: not in use */
     lc_known_place codes[LC_KNOWN_CODES];
     lc_known_place stacks[LC_KNOWN_STACKS];
@@ -55,6 +55,9 @@ uint64_t lc_slot_room(const lc_slot *slot);
 /* Stores `count` bytes in the heap, at a multiple of 8; their offset, or LC_NO_REF where there is no room.
  * What they are is known once something that is stored later refers to them. */
 uint32_t lc_slot_append(lc_slot *slot, const void *bytes, uint64_t count);
+
+/* Stores a code object, or finds it; the same. */
+uint32_t lc_slot_put_code(lc_slot_writer *writer, const lc_code_facts *code);
 
 /* Stores a stack, or finds it; its offset, or LC_NO_REF where the heap is full. */
 uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack);

@@ -120,6 +120,15 @@ typedef struct {
     uint64_t object; /* address of the lock; tells it from others while a thread waits for it */
 } lc_lock_view;
 
+/* What became of a look at tasks. */
+typedef enum {
+    LC_LOOK_NOTHING = 0, /* there is no asyncio whose tasks can be read */
+    LC_LOOK_GOES_ON = 1, /* a part of it is done */
+    LC_LOOK_IS_OVER = 2, /* and written */
+    LC_LOOK_FOUND = 3    /* the same, with a circle that was not told before */
+} lc_look_result;
+
+struct lc_slot_writer;
 typedef struct lc_frame_source lc_frame_source;
 struct lc_frame_source {
     /* The frames of the thread with this PyThreadState address. */
@@ -149,4 +158,7 @@ struct lc_frame_source {
     void (*lock)(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out);
     /* Whether a thread, which sleeps on this futex, waits for the lock at `object`. */
     bool (*waits_for)(lc_frame_source *self, uint64_t thread_state, uint64_t futex, uint64_t object);
+    /* Goes on with a look at the tasks of asyncio, for about a millisecond. The last part writes it to the slot that the
+     * writer was begun for, behind its heap_used. */
+    lc_look_result (*look)(lc_frame_source *self, struct lc_slot_writer *into, uint64_t now_ns);
 };

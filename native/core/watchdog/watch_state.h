@@ -31,6 +31,7 @@ typedef struct {
     uint64_t signal_patience_ns, fault_patience_ns;
     /* main without progress for so long: the program does not start, or does not end (outside_turn.c) */
     uint64_t boot_ns, exit_ns; /* 0: such programs are not looked for */
+    uint64_t look_ns;          /* between looks at tasks; 0: there are none */
 } lc_watchdog_settings;
 
 /* The last one: the program answers to interrupts by a handler of its own. */
@@ -45,6 +46,17 @@ typedef struct {
     bool has_booted;
     lc_progress progress; /* its `generation` is the CPU time: the same while nothing runs */
 } lc_outside;
+
+/* Of the looks at tasks (task_look.c). */
+typedef struct {
+    uint64_t due_ns;  /* the next one; 0: none was asked for yet */
+    uint64_t cost_ns; /* CPU time of the one that goes on */
+    uint64_t serial;  /* of the last one */
+    uint64_t turns;   /* of all loops, at the last look or after it */
+    uint32_t quiet;   /* looks since a loop has turned */
+    bool goes_on;
+    lc_slot_writer writer;
+} lc_task_looks;
 
 /* One for each lane; for a thread without a turn that has caused a fault; for the main thread without one. */
 #define LC_WATCH_FAULT LC_LANE_COUNT
@@ -91,6 +103,7 @@ typedef struct {
     _Atomic uint64_t errand_ns; /* 0: at no time */
     uint64_t rights_ns;         /* when the main thread's are looked at again */
     lc_outside outside;
+    lc_task_looks *looks;
     bool can_park;
     uint64_t next_serial;
     lc_instant now; /* the clocks at this look */
@@ -195,6 +208,13 @@ void lc_stall_watch_close_readings(lc_watchdog *watchdog, uint64_t index);
  * watchdog is about to park. The main thread's stack is looked at then, and from there on a few times in
  * `boot_ns` or `exit_ns` while the program starts or ends. */
 uint64_t lc_outside_look(lc_watchdog *watchdog, uint64_t now_ns, bool are_idle);
+
+/* ---- task_look.c ------------------------------------------------------------------------------------
+ * What the tasks of asyncio wait for, into the flight file: every few seconds while a loop turns, and twice after its
+ * last turn. A circle that two looks have seen calls the keeper. */
+
+/* After a look at all lanes. Answers when it wants to look again; LC_NO_DEADLINE: not before a loop turns. */
+uint64_t lc_task_look_next(lc_watchdog *watchdog, uint64_t now_ns);
 
 /* ---- core/liveness/liveness.c ----------------------------------------------------------------
  * What follows from a loop that makes no progress: the service manager is not fed, and the process may end

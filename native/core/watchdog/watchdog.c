@@ -26,7 +26,8 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     const size_t no_lanes = aligned((LC_WATCH_COUNT - LC_LANE_COUNT) * sizeof *w->no_lanes);
     const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
     const size_t stack = aligned(sizeof *w->stack);
-    w->memory_bytes = watches + writers + 2 * stack + no_lanes + sizeof *w->moved;
+    const size_t looks = aligned(sizeof *w->looks);
+    w->memory_bytes = watches + writers + 2 * stack + no_lanes + looks + sizeof *w->moved;
     w->memory = mmap(NULL, w->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w->memory == MAP_FAILED) {
         w->memory = NULL;
@@ -38,7 +39,8 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     w->stack = (lc_stack *)(at + watches + writers);
     w->holder_stack = (lc_stack *)(at + watches + writers + stack);
     w->no_lanes = (lc_lane *)(at + watches + writers + 2 * stack);
-    w->moved = (lc_moved *)(at + watches + writers + 2 * stack + no_lanes);
+    w->looks = (lc_task_looks *)(at + watches + writers + 2 * stack + no_lanes);
+    w->moved = (lc_moved *)(at + watches + writers + 2 * stack + no_lanes + looks);
     w->flight = flight;
     w->source = source;
     w->settings = *settings;
@@ -172,6 +174,7 @@ static void watch(lc_watchdog *w)
         uint64_t unasked = lc_least(lc_liveness_look(w, lc_now_ns()), look_at_errands(w, lc_now_ns()));
         unasked = lc_least(unasked, lc_kill_signals_due(lc_now_ns()));
         unasked = lc_least(unasked, lc_outside_look(w, lc_now_ns(), wanted == LC_NO_DEADLINE));
+        unasked = lc_least(unasked, lc_task_look_next(w, lc_now_ns()));
         const uint64_t deadline = lc_least(unasked, wanted);
         if (wanted == LC_NO_DEADLINE) {
             count_own_time(w);

@@ -85,7 +85,9 @@ typedef struct {
     _Atomic uint64_t codes_trusted; /* known without a look at them, since none had died there */
 } lc_walk_counts;
 
-typedef struct lc_walker lc_walker; /* working memory of the watchdog's thread */
+/* Working memory of the watchdog's thread. */
+typedef struct lc_walker lc_walker;
+typedef struct lc_task_look lc_task_look;
 
 typedef struct lc_cpython_source {
     lc_frame_source source; /* first: the seam's functions are given its address */
@@ -98,11 +100,12 @@ typedef struct lc_cpython_source {
     lc_lock_facts locks;
     lc_walk_counts counts;
     lc_walker *walker;
+    lc_task_look *look;
 } lc_cpython_source;
 
 /* Opens the source for the interpreter of the calling thread.
  *
- * Thread: any with a thread state; GIL held. Allocates (mmap, about 9 MiB of address space of which
+ * Thread: any with a thread state; GIL held. Allocates (mmap, about 12 MiB of address space of which
  * only used pages become resident). The reader must outlive the source. Relies on the layout of
  * Include/internal of the running version, checked as layout.h says.
  * Returns false where this CPython cannot be read (unknown version, free-threaded or otherwise

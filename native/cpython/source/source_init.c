@@ -6,6 +6,7 @@
 #include "cpython/locks/locks.h"
 #include "core/clock/clock.h"
 #include "cpython/gil/threads.h"
+#include "cpython/tasks/look.h"
 #include "cpython/walker/walker.h"
 #include "cpython/names/work.h"
 
@@ -64,13 +65,33 @@ static bool waits_for(lc_frame_source *self, uint64_t thread_state, uint64_t fut
     return lc_waits_for_lock(own(self), thread_state, futex, object);
 }
 
+static lc_look_result look(lc_frame_source *self, lc_slot_writer *into, uint64_t now_ns)
+{
+    return lc_look_at_tasks(own(self), into, now_ns);
+}
+
+/* Zero pages: all of it is valid when zero, and what is never used never becomes resident. */
+static void *zeros(size_t bytes)
+{
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void give_back(void *memory, size_t bytes)
+{
+    if (memory != NULL) {
+        munmap(memory, bytes);
+    }
+}
+
 bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,
                             const lc_layout *layout, const lc_interpreter_addresses *at)
 {
-    /* Zero pages: all of it is valid when zero, and what is never used never becomes resident. */
-    void *memory = mmap(NULL, sizeof(lc_walker), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
+    void *memory = zeros(sizeof(lc_walker)), *looking = zeros(sizeof(lc_task_look));
+    if (memory == NULL || looking == NULL) {
+        give_back(memory, sizeof(lc_walker));
+        give_back(looking, sizeof(lc_task_look));
         return false;
     }
     *source = (lc_cpython_source){
@@ -84,11 +105,13 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
                    .text = text,
                    .lock = lock,
                    .waits_for = waits_for,
-                   .kind_name = kind_name},
+                   .kind_name = kind_name,
+                   .look = look},
         .reader = reader,
         .layout = *layout,
         .at = *at,
         .walker = memory,
+        .look = looking,
     };
     source->walker->clock_proves = reader->pid == getpid() && lc_thread_clock_is_fine();
     source->walker->random = UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)memory;
@@ -97,9 +120,9 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
 
 void lc_cpython_source_close(lc_cpython_source *source)
 {
-    if (source->walker != NULL) {
-        munmap(source->walker, sizeof(lc_walker));
-        source->walker = NULL;
-    }
+    give_back(source->walker, sizeof(lc_walker));
+    give_back(source->look, sizeof(lc_task_look));
+    source->walker = NULL;
+    source->look = NULL;
     /* The rest stays: a thread without the GIL may be naming what it has just ended (lc_work_ended). */
 }

@@ -106,9 +106,9 @@ static bool read_generator(const lc_cpython_source *source, uint64_t object, gen
     return out->count == 0 || lc_frame_slots_read(source, &frame, shape.locals, out->count, out->values);
 }
 
-/* ---- `async with` ------------------------------------------------------------------------------------- */
+/* ---- `with` and `async with` ------------------------------------------------------------------------------------- */
 
-/* Slot i is what an `async with` block will call: up to 3.13 the bound __aexit__, later the object behind the
+/* Slot i is what such a block will call: up to 3.13 the bound __aexit__, later the object behind the
  * function. */
 static bool exit_at(const lc_cpython_source *source, const generator *g, uint32_t i, lc_held *out)
 {
@@ -124,7 +124,8 @@ static bool exit_at(const lc_cpython_source *source, const generator *g, uint32_
         return false;
     }
     out->function = lc_word_at(source, function + l->function_qualname);
-    return lc_str_ends(source, out->function, ".__aexit__");
+    return lc_str_ends(source, out->function, ".__aexit__") ||
+           lc_str_ends(source, out->function, ".__exit__");
 }
 
 static void keep(lc_await *await, uint64_t object, uint64_t function)
@@ -132,6 +133,13 @@ static void keep(lc_await *await, uint64_t object, uint64_t function)
     if (object != 0 && await->held_count < LC_HELD_MAX) {
         await->held[await->held_count++] = (lc_held){object, function};
     }
+}
+
+/* Of contextlib's managers, which are made of generators. */
+static bool is_generators(const lc_cpython_source *source, uint64_t function)
+{
+    return lc_str_is(source, function, "_AsyncGeneratorContextManager.__aexit__") ||
+           lc_str_is(source, function, "_GeneratorContextManager.__exit__");
 }
 
 /* asyncio.Condition holds its lock; a manager that contextlib makes of a generator, what the generator does. */
@@ -147,7 +155,7 @@ static void add_held(lc_cpython_source *source, const generator *g, lc_await *aw
         if (lc_str_is(source, held.function, "_ContextManagerMixin.__aexit__")) {
             keep(await, lc_attribute(source, held.object, "_lock"), 0);
         }
-        if (deep > 0 && lc_str_is(source, held.function, "_AsyncGeneratorContextManager.__aexit__") &&
+        if (deep > 0 && is_generators(source, held.function) &&
             read_generator(source, lc_attribute(source, held.object, "gen"), &inner)) {
             add_held(source, &inner, await, deep - 1);
         }

@@ -2,7 +2,6 @@
 #include <Python.h>
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "cpython/objects/attributes.h"
 #include "cpython/objects/objects.h"
@@ -78,6 +77,7 @@ bool lc_module_loaded(const lc_cpython_source *source, uint64_t interp, const ch
 void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out)
 {
     static const char *const weak_sets[] = {"_all_tasks", "_scheduled_tasks"}; /* 3.11; later */
+    const lc_tasks before = *out;
     *out = (lc_tasks){0};
     const uint64_t module = module_of(source, interp, "asyncio.tasks");
     const uint64_t names = module == 0 ? 0 : lc_word_at(source, module + MODULE_NAMES);
@@ -88,7 +88,12 @@ void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out)
     for (int i = 0; i < 2 && out->sets[0] == 0; i++) {
         out->sets[0] = lc_attribute(source, lc_named_value(source, names, weak_sets[i]), "data");
     }
-    if (out->type != 0 && source->layout.dict_keys == LC_ABSENT) {
+    if (out->type != 0 && out->type == before.type && before.coroutine != 0) {
+        out->coroutine = before.coroutine;
+        out->node = before.node;
+        out->interp_head = before.interp_head;
+        out->thread_head = before.thread_head;
+    } else if (out->type != 0 && source->layout.dict_keys == LC_ABSENT) {
         find_published(source, out);
     }
 }
@@ -98,7 +103,7 @@ void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out)
 typedef struct {
     const lc_cpython_source *source;
     const lc_tasks *tasks;
-    uint64_t *out;
+    lc_pair *out;
     uint32_t room, count, others, junk; /* junk: all that is no task */
 } listing;
 
@@ -117,7 +122,7 @@ static void add(listing *list, uint64_t object)
 {
     const lc_cpython_source *source = list->source;
     if (lc_is_instance(source, object, list->tasks->type)) {
-        list->out[list->count++] = object;
+        list->out[list->count++] = (lc_pair){object, 0};
         return;
     }
     list->junk++;
@@ -170,20 +175,40 @@ static void add_list(listing *list, uint64_t head)
     }
 }
 
-static int compare(const void *one, const void *other)
+/* Lets the pair at `top` of a heap of `count` sink to its place. */
+static void sink(lc_pair *all, uint32_t top, uint32_t count)
 {
-    uint64_t a, b;
-    memcpy(&a, one, sizeof a);
-    memcpy(&b, other, sizeof b);
-    return (a > b) - (a < b);
+    const lc_pair sinking = all[top];
+    for (uint32_t child; (child = 2u * top + 1u) < count; top = child) {
+        child += child + 1u < count && all[child + 1u].key > all[child].key;
+        if (all[child].key <= sinking.key) {
+            break;
+        }
+        all[top] = all[child];
+    }
+    all[top] = sinking;
 }
 
-static uint32_t without_doubles(uint64_t *all, uint32_t count)
+/* Heapsort: qsort may allocate. */
+void lc_pairs_sort(lc_pair *all, uint32_t count)
+{
+    for (uint32_t i = count / 2u; i > 0; i--) {
+        sink(all, i - 1u, count);
+    }
+    for (uint32_t last = count; last > 1; last--) {
+        const lc_pair largest = all[0];
+        all[0] = all[last - 1u];
+        all[last - 1u] = largest;
+        sink(all, 0, last - 1u);
+    }
+}
+
+static uint32_t without_doubles(lc_pair *all, uint32_t count)
 {
     uint32_t kept = 0;
-    qsort(all, count, sizeof *all, compare);
+    lc_pairs_sort(all, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (kept == 0 || all[kept - 1] != all[i]) {
+        if (kept == 0 || all[kept - 1].key != all[i].key) {
             all[kept++] = all[i];
         }
     }
@@ -191,7 +216,7 @@ static uint32_t without_doubles(uint64_t *all, uint32_t count)
 }
 
 uint32_t lc_tasks_list(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t interp,
-                       const lc_thread_ref *threads, uint32_t thread_count, uint64_t *out, uint32_t room,
+                       const lc_thread_ref *threads, uint32_t thread_count, lc_pair *out, uint32_t room,
                        uint32_t *others)
 {
     listing list = {.source = source, .tasks = tasks, .out = out, .room = room};
@@ -225,10 +250,10 @@ static uint32_t coroutine_in(const lc_cpython_source *source, uint64_t task, uin
     return 0;
 }
 
-void lc_tasks_learn(const lc_cpython_source *source, lc_tasks *tasks, const uint64_t *all, uint32_t count)
+void lc_tasks_learn(const lc_cpython_source *source, lc_tasks *tasks, const lc_pair *all, uint32_t count)
 {
     const uint64_t bytes = lc_word_at(source, tasks->type + source->layout.type_basic_size);
     for (uint32_t i = 0; i < count && tasks->coroutine == 0; i++) {
-        tasks->coroutine = coroutine_in(source, all[i], bytes);
+        tasks->coroutine = coroutine_in(source, all[i].key, bytes);
     }
 }

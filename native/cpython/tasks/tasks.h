@@ -1,4 +1,4 @@
-/* Tasks of asyncio in another process: which there are, and what each of them awaits.
+/* Tasks of asyncio, in this process or another: which there are, and what each of them awaits.
  *
  * asyncio's C structures are private and have changed in patch releases, so they are in no table. Every
  * release has a task's coroutine between the future that it waits for and its name; which words these are
@@ -31,7 +31,15 @@ typedef struct {
     uint32_t thread_head;
 } lc_tasks;
 
-/* Looks for asyncio in this interpreter. */
+typedef struct {
+    uint64_t key, value;
+} lc_pair;
+
+/* Sorts by the keys, in place. */
+void lc_pairs_sort(lc_pair *all, uint32_t count);
+
+/* Looks for asyncio in this interpreter. `out`: zeros, or what was found before, of which it keeps what still
+ * holds. */
 void lc_tasks_find(lc_cpython_source *source, uint64_t interp, lc_tasks *out);
 
 /* Whether this interpreter has imported the module. */
@@ -40,14 +48,14 @@ bool lc_module_loaded(const lc_cpython_source *source, uint64_t interp, const ch
 /* Whether it is an instance of the type, or of one that derives from it. */
 bool lc_is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type);
 
-/* The tasks, each once, sorted by address, at most `room` (qsort, which may allocate). After LC_JUNK_MAX objects
- * that are no tasks it stops: the memory is no asyncio's. *others counts objects that are no tasks of asyncio's C code. */
+/* The tasks, as keys, each once, sorted by address, at most `room`. After LC_JUNK_MAX objects that are no tasks it
+ * stops: the memory is no asyncio's. *others counts objects that are no tasks of asyncio's C code. */
 uint32_t lc_tasks_list(const lc_cpython_source *source, const lc_tasks *tasks, uint64_t interp,
-                       const lc_thread_ref *threads, uint32_t thread_count, uint64_t *out, uint32_t room,
+                       const lc_thread_ref *threads, uint32_t thread_count, lc_pair *out, uint32_t room,
                        uint32_t *others);
 
 /* Finds where a task has its coroutine, in the first of these that has one. Not needed where asyncio says it. */
-void lc_tasks_learn(const lc_cpython_source *source, lc_tasks *tasks, const uint64_t *all, uint32_t count);
+void lc_tasks_learn(const lc_cpython_source *source, lc_tasks *tasks, const lc_pair *all, uint32_t count);
 
 /* ---- awaits.c: what a task awaits ------------------------------------------------------------------- */
 
@@ -59,7 +67,7 @@ typedef enum {
     LC_TASK_ENDED = 4
 } lc_task_state;
 
-/* An object that the frame's `async with` will leave, and the function that it will call for that: a str's
+/* An object that the frame's `with` or `async with` will leave, and the function that it will call for that: a str's
  * address; 0: it is the lock of the condition before it. */
 typedef struct {
     uint64_t object;

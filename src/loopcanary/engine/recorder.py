@@ -13,7 +13,7 @@ import sys
 from _json import encode_basestring
 
 from loopcanary.facts import is_unfrozen
-from loopcanary.model.config import ANR_NS, BOOT_HANG_NS, EXIT_HANG_NS, HANG_NS
+from loopcanary.model.config import ANR_NS, BOOT_HANG_NS, EXIT_HANG_NS, HANG_NS, LOOK_NS
 from loopcanary.patches import Patches
 from loopcanary.whose_exception import ours, ours_of
 
@@ -257,6 +257,7 @@ class Recorder:
                 anr_ns=ANR_NS,
                 boot_ns=BOOT_HANG_NS,
                 exit_ns=EXIT_HANG_NS,
+                look_ns=LOOK_NS,
                 takes_keeper=keeper is not None,
                 stalls_per_minute=self._config.stalls_per_minute if keeper is not None else 0,
                 **self._asked_for(place),

@@ -266,6 +266,7 @@ HEADER = Layout(
     Q gc_epoch gc_begin gc_tid gc_generation gc_total_ns
     {SECTION.size * len(SectionKind)}s sections
     Q takes text_written
+    {SECTION.size}s looks
     """,
 )
 
@@ -379,6 +380,34 @@ SLOT_FACTS = Layout(
     {8 * SLOT_WAITERS_MAX}s waiters
     Q thread_names circle
     16s reserved
+    """,
+)
+
+LOOK_COUNT: Final = 2
+LOOK_BYTES: Final = 40960
+LOOK_OFFSET: Final = SLOT_BYTES - LOOK_BYTES
+LOOK_ENTRIES_MAX: Final = 64
+
+LOOK_HELD = Layout("lc_look_held", "Q object\n8s function")
+
+LOOK_AWAIT = Layout("lc_look_await", f"Q first\n{FRAME.size}s frame\nI held held_count")
+
+LOOK_ENTRY = Layout(
+    "lc_look_entry",
+    """
+    Q task loop future since_ns
+    I count circle awaits
+    H await_count
+    B state cut
+    8s name loop_type callback future_type future_callback end_type
+    """,
+)
+
+LOOK = Layout(
+    "lc_look",
+    f"""
+    Q began_ns tasks others groups circles entry_count
+    {LOOK_ENTRY.size * LOOK_ENTRIES_MAX}s entries
     """,
 )
 

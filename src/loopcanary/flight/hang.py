@@ -71,6 +71,9 @@ class HangFile(FlightFile):
         """The hangs; of one that has ended, its process had not stored it yet."""
         return [(number, one) for number, one in enumerate(self._hangs) if one.serial not in without]
 
+    def look(self, **_: int) -> None:
+        """None is left."""
+
     def unslotted_stalls(self) -> list[StallEvidence]:
         """Every hang has its samples."""
         return []

@@ -212,23 +212,34 @@ def read_sections(source: ByteSource) -> dict[SectionKind, Section]:
         at = kind * layout.SECTION.size
         fields = layout.SECTION.read(data, at)
         used_at = begin + at + layout.SECTION.offsets["used"]
-        sections[kind] = _checked_section(source, kind, fields, used_at)
+        sections[kind] = checked_section(
+            source, kind.name.lower(), fields, used_at, strides=_STRIDES[kind], most=_MOST[kind]
+        )
     return sections
 
 
-def _checked_section(source: ByteSource, kind: SectionKind, fields: dict[str, Any], used_at: int) -> Section:
+def checked_section(
+    source: ByteSource,
+    name: str,
+    fields: dict[str, Any],
+    used_at: int,
+    *,
+    strides: tuple[int, int],
+    most: int,
+) -> Section:
+    """The section as the file has room for it. FlightError: its elements have an impossible size."""
     offset, stride, count = fields["offset"], fields["stride"], fields["count"]
-    least, largest = _STRIDES[kind]
+    least, largest = strides
     if count and not least <= stride <= largest:
         raise FlightError(
             source.name,
-            f"is damaged: the {kind.name.lower()} section has elements of {stride} bytes,"
+            f"is damaged: the {name} section has elements of {stride} bytes,"
             f" where {least} to {largest} are possible",
         )
     if offset % 8 or offset < layout.HEADER_BYTES or not count:
         count = 0
     room = max(source.size - offset, 0) // stride if count else 0
-    return Section(offset=offset, stride=stride, count=min(count, room, _MOST[kind]), used_at=used_at)
+    return Section(offset=offset, stride=stride, count=min(count, room, most), used_at=used_at)
 
 
 def _read_fields(source: ByteSource) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class SlotHeap:
     def text(self, ref: bytes) -> str | None:
         """The string that an lc_ref refers to; None for no reference and for one out of the heap."""
         offset, size = layout.REF.struct.unpack(ref)
-        if not self._holds(offset, size):
+        if not self.holds(offset, size):
             return None
         key = (offset, min(size, layout.STRING_MAX))
         text = self._strings.get(key)
@@ -54,7 +54,7 @@ class SlotHeap:
         """(thread id, name) of the entry at this offset and of those before it, the first one first."""
         found = []
         end = self._end
-        while self._holds(offset, layout.THREAD_NAME.size) and offset <= end - layout.THREAD_NAME.size:
+        while self.holds(offset, layout.THREAD_NAME.size) and offset <= end - layout.THREAD_NAME.size:
             tid, before, ref = layout.THREAD_NAME.struct.unpack_from(self._data, offset)
             found.append((tid, self.text(ref) or ""))
             offset, end = before, offset
@@ -64,7 +64,7 @@ class SlotHeap:
         """Fields of the lc_wait_entry at this offset and of those before it, the first one first."""
         found = []
         end = self._end
-        while self._holds(offset, layout.WAIT.size) and offset <= end - layout.WAIT.size:
+        while self.holds(offset, layout.WAIT.size) and offset <= end - layout.WAIT.size:
             fields = layout.WAIT.struct.unpack_from(self._data, offset)
             found.append(fields)
             offset, end = fields[1], offset
@@ -78,11 +78,16 @@ class SlotHeap:
             self._stacks[offset] = self._read_stack(offset)
         return self._stacks[offset]
 
-    def _holds(self, offset: int, size: int) -> bool:
+    def frame(self, raw: bytes) -> Frame | None:
+        """The frame of an lc_frame_entry; None: its code object does not lie in the heap."""
+        return self._frames[raw] if raw in self._frames or self._read_frame(raw) else None
+
+    def holds(self, offset: int, size: int) -> bool:
+        """Whether these bytes are in use."""
         return bool(layout.SLOT_HEAP_OFFSET <= offset <= self._end - size)
 
     def _read_stack(self, offset: int) -> Stack | None:
-        if not self._holds(offset, layout.STACK.size):
+        if not self.holds(offset, layout.STACK.size):
             return None
         count, flags, _hash = layout.STACK.struct.unpack_from(self._data, offset)
         begin = offset + layout.STACK.size
@@ -133,7 +138,7 @@ class SlotHeap:
         return self._codes[offset]
 
     def _read_code(self, offset: int) -> tuple[str, str, int, int] | None:
-        if not self._holds(offset, layout.CODE.size):
+        if not self.holds(offset, layout.CODE.size):
             return None
         filename, qualname, first_line, code_flags = layout.CODE.struct.unpack_from(self._data, offset)
         return self.text(qualname) or "?", self.text(filename) or "?", first_line, code_flags

@@ -41,6 +41,7 @@ from loopcanary.model import Collection, LaneTotals, StallEvidence, StallScope, 
 
 if TYPE_CHECKING:
     from loopcanary.flight.glance import Glances
+    from loopcanary.flight.looks import TaskLook
 
 _EARLIER_OF_MAX: Final = 64
 """Of so many stalls without a slot it is read what was before them."""
@@ -129,6 +130,13 @@ class FlightFile:
             for index in range(self._used(SectionKind.LANES))
         )
         return [totals for totals in every if totals is not None]
+
+    def look(self, *, after: int = 0, has_circle: bool = False) -> TaskLook | None:
+        """The last look at the tasks of asyncio; None: there was none with a higher serial than `after`, or
+        `has_circle`, and it found no circle."""
+        from loopcanary.flight.looks import looks_section, read_look  # most readers have no use for it
+
+        return read_look(self._source, looks_section(self._source), after, has_circle=has_circle)
 
     @property
     def slot_count(self) -> int:

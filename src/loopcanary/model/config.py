@@ -21,6 +21,8 @@ HANG_NS = 1 * _S
 ANR_NS = 5 * _S
 BOOT_HANG_NS = 10 * _S
 EXIT_HANG_NS = 5 * _S
+LOOK_NS = 5 * _S
+"""Between two looks at tasks; the second one knows what has not moved."""
 STORE_NAME = ".loopcanary"
 """Of the store's folder, in the folder where a program is started."""
 NOTIFY_WAYS = ("bell", "desktop", "webhook")

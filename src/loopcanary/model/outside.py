@@ -117,6 +117,10 @@ class TaskSight:
     """What it awaits, innermost first."""
     truncated: bool = False
     """There are more inner frames than are read."""
+    count: int = 1
+    """How many tasks wait at the same places, with this one."""
+    since_ns: int | None = None
+    """Since when it has waited like this, at least: monotonic; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

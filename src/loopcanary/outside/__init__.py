@@ -5,7 +5,7 @@
     elf          symbols of a program or library that is mapped there
     interpreter  where its CPython is, and which version
     descriptors  what a system call of a thread works on
-    tasks        the tasks of asyncio, task_places: what each of them waits for
+    tasks        the tasks of asyncio
     looking      all of it, put together
     mailbox      a script and a request for the process, and its answer
     remote       has the process run the script

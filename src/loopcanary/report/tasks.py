@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from loopcanary.document.makers import NOTHING, dim, line, said, sentences, strong
 from loopcanary.document.parts import Block, Fact, Facts, Frames, Indented, Piece, Tone
@@ -43,7 +43,7 @@ def task_blocks(process: ProcessSight, tasks: Tasks, *, everything: bool) -> Ite
         told.append(f"and {count_of(len(dead) - _CIRCLES_MAX, 'more circle')} (JSON has all)")
     alarms = [Fact("circle", said(Piece(sentence, Tone.ALARM))) for sentence in told]
     yield Facts((*alarms, Fact("tasks", said(found))))
-    groups = _groups(tasks, {number for circle in dead for number in circle})
+    groups = grouped(tasks, dead)
     for group in groups[:_GROUPS_MAX]:
         yield NOTHING
         yield from _group(group, tasks, process, everything)
@@ -53,16 +53,22 @@ def task_blocks(process: ProcessSight, tasks: Tasks, *, everything: bool) -> Ite
         yield from (NOTHING, line(dim(f"and {count_of(rest, 'task')} {places}")))
 
 
-def _groups(tasks: Tasks, dead: set[int]) -> list[list[int]]:
-    """Numbers of tasks that wait for the same thing at the same places."""
+def grouped(tasks: Tasks, circles: Iterable[Sequence[int]]) -> list[list[int]]:
+    """Numbers of tasks that wait for the same thing at the same places: those in circles, the main task, the
+    largest groups."""
+    dead = {number for circle in circles for number in circle}
     found: dict[object, list[int]] = {}
     for number, task in enumerate(tasks):
         key = (task.state, task.wait and task.wait.what, task.is_main, number in dead, task.frames)
         found.setdefault(key, []).append(number)
     return sorted(
         found.values(),
-        key=lambda group: (group[0] not in dead, not tasks[group[0]].is_main, -len(group)),
+        key=lambda group: (group[0] not in dead, not tasks[group[0]].is_main, -_size(group, tasks)),
     )
+
+
+def _size(group: Iterable[int], tasks: Tasks) -> int:
+    return sum(tasks[number].count for number in group)
 
 
 def _circle_words(circle: Sequence[int], tasks: Tasks) -> str:
@@ -96,7 +102,7 @@ def _at(task: TaskSight) -> str:
 def wait_words(numbers: Sequence[int], tasks: Tasks) -> str:
     """What these tasks, which wait for the same thing, do: `wait for an asyncio.Lock that B holds`."""
     one = tasks[numbers[0]]
-    is_one = len(numbers) == 1
+    is_one = _size(numbers, tasks) == 1
     if one.wait is None:
         return _STATES[one.state][not is_one]
     waits = [wait for number in numbers if (wait := tasks[number].wait) is not None]

@@ -191,14 +191,14 @@ static void holds(void)
 
 TEST(test_an_open_async_with_block_is_known_by_what_it_will_call) { each_version(holds); }
 
-static uint32_t listed(uint64_t *out, uint32_t room, uint32_t *others)
+static uint32_t listed(lc_pair *out, uint32_t room, uint32_t *others)
 {
     return lc_tasks_list(&source, &tasks, made_up_at(MADE_UP_INTERP), NULL, 0, out, room, others);
 }
 
 static void lists(void)
 {
-    uint64_t found[4];
+    lc_pair found[4];
     uint32_t others = 0;
     source.locks.types[LC_TYPE_REFERENCE] = made_up_at(MADE_UP_TYPES + 0x100);
     put_type(REFERENCES, made_up_at(MADE_UP_TYPES + 0x100));
@@ -209,7 +209,7 @@ static void lists(void)
     put(SET + 32, 3, 8); /* mask */
     put(SET + 40, made_up_at(TABLE), 8);
     tasks.sets[0] = made_up_at(SET);
-    CHECK(listed(found, 4, &others) == 1 && found[0] == made_up_at(TASK) && others == 0);
+    CHECK(listed(found, 4, &others) == 1 && found[0].key == made_up_at(TASK) && others == 0);
     CHECK(listed(found, 0, &others) == 0);
     put(REFERENCES + source.layout.weakref_object, made_up_at(FUTURE), 8);
     put_type(FUTURE, made_up_at(MADE_UP_TYPES + 0x200));
@@ -223,13 +223,13 @@ TEST(test_tasks_in_a_weak_set_are_listed_and_others_counted) { each_version(list
 static void lists_nodes(void)
 {
     enum { NODE = 128, HEAD = 0x800 };
-    uint64_t found[4];
+    lc_pair found[4];
     uint32_t others = 0;
     tasks.node = NODE;
     tasks.interp_head = HEAD;
     put(MADE_UP_INTERP + HEAD, made_up_at(TASK + NODE), 8);
     put(TASK + NODE, made_up_at(MADE_UP_INTERP + HEAD), 8);
-    CHECK(listed(found, 4, &others) == 1 && found[0] == made_up_at(TASK));
+    CHECK(listed(found, 4, &others) == 1 && found[0].key == made_up_at(TASK));
     put(TASK + NODE, made_up_at(TASK + NODE), 8); /* a list that never comes back */
     CHECK(listed(found, 4, &others) == 1);
     put_type(TASK, made_up_at(MADE_UP_TYPES + 0x200));
@@ -240,7 +240,7 @@ TEST(test_tasks_in_a_list_are_found_once_and_a_list_in_a_circle_ends) { each_ver
 
 static void learns(void)
 {
-    const uint64_t all[] = {made_up_at(FUTURE), made_up_at(TASK)};
+    const lc_pair all[] = {{made_up_at(FUTURE), 0}, {made_up_at(TASK), 0}};
     put_coroutine(0, 0, NULL, 0);
     tasks.coroutine = 0;
     lc_tasks_learn(&source, &tasks, all, 1);

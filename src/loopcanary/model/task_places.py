@@ -59,6 +59,7 @@ _PLACES: Final = {
 _AT_ONCE: Final = frozenset({"Lock.acquire", "Semaphore.acquire"})
 """Where they wait, nothing around it is what for: Condition.wait acquires its lock again."""
 _WAIT_FOR: Final = ("tasks", "wait_for")
+_TIMEOUTS: Final = frozenset({"Timeout.__aexit__", "CancelScope.__exit__"})
 
 
 def place_of(frames: Sequence[Frame]) -> tuple[Place, int] | None:
@@ -78,9 +79,9 @@ def place_of(frames: Sequence[Frame]) -> tuple[Place, int] | None:
 
 
 def has_timeout(frames: Sequence[Frame], exits: Sequence[str]) -> bool:
-    """Whether it is within asyncio.wait_for, asyncio.timeout or async_timeout; their timeout may be None.
-    `exits`: what open `async with` blocks will call."""
-    return "Timeout.__aexit__" in exits or any(_key(frame) == _WAIT_FOR for frame in frames)
+    """Whether it is in asyncio.wait_for, asyncio.timeout, async_timeout or a scope of anyio; its timeout
+    may be None. `exits`: what open `with` and `async with` blocks will call."""
+    return not _TIMEOUTS.isdisjoint(exits) or any(_key(frame) == _WAIT_FOR for frame in frames)
 
 
 def _key(frame: Frame) -> tuple[str, str] | None:
