@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from loopcanary.kinds.deadlock import DeadlockKind
 from loopcanary.probes import ImportWatch
 from loopcanary.tracers.locks.tracer import LockTracer
 
@@ -106,7 +107,7 @@ def test_a_nursery_that_needs_the_lock_around_it(story):
     (issue,) = reported(story)
     (child, parent) = sorted(issue.cycle, key=lambda wait: wait.task != "child")
     assert (child.waits_for, parent.waits_for) == ("Lock 'lock'", "the task child")
-    assert issue.advice.startswith("Release the lock before waiting for the task")
+    assert DeadlockKind().advice(issue).startswith("Release the lock before waiting for the task")
 
 
 def test_of_several_circles_the_same_is_reported():

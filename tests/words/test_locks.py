@@ -8,27 +8,6 @@ from loopcanary.kinds.deadlock import DeadlockKind
 from loopcanary.model.issues.locks import Deadlock, TaskWait
 
 
-def lost(*names: str) -> Deadlock:
-    waits = (TaskWait(task=name, waits_for="an item in Queue 'jobs'") for name in names)
-    return Deadlock(began_wall_ns=0, duration_ns=0, cycle=tuple(waits), is_lost=True, waiting=1)
-
-
-@pytest.mark.parametrize(
-    ("issue", "words"),
-    [
-        (lost("main"), "the task main waits for an item in Queue 'jobs', which nothing can reach any more"),
-        (lost("a", "b"), "2 tasks wait for what nothing can reach any more: a, b"),
-    ],
-)
-def test_what_nothing_can_reach_is_no_circle(issue, words):
-    assert DeadlockKind().title(issue) == words
-    assert list(DeadlockKind().evidence(issue)) == [
-        *(f"{wait.task} waits for {wait.waits_for}" for wait in issue.cycle),
-        "No task, timer, callback, thread or module that still runs can reach it",
-        "1 other task can go on only when one of these does",
-    ]
-
-
 @pytest.mark.parametrize(
     ("threads", "words"),
     [

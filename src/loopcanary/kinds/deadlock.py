@@ -14,10 +14,15 @@ from loopcanary.protocols.kinds import Kind
 from loopcanary.words.text import count_of, printable
 
 _NAME_MAX = 120
+_IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
+_OUTSIDE = "Release the lock before waiting for the task: it needs the lock to end"
+_OUTSIDE_THREAD = "Release the lock before waiting for the thread: what it asks of the loop needs the lock"
+_WAITED_FOR = "Do not let a task wait for a task that waits for it"
+_TWICE = "It is not reentrant: call the code that needs it before acquiring it, or let the caller acquire it"
 
 
 class DeadlockKind(Kind[Deadlock]):
-    """Tasks, and threads that work for them, that wait for each other, or for what nothing can reach."""
+    """Tasks, and threads that work for them, that wait for each other."""
 
     issue_class = Deadlock
     words = "deadlock"
@@ -25,17 +30,11 @@ class DeadlockKind(Kind[Deadlock]):
     is_found_early = True
 
     def title(self, issue: Deadlock) -> str:
-        """`2 tasks wait for each other: pay, refund`; `the task main waits for an item in Queue 'jobs', which
-        nothing can reach any more`."""
+        """`2 tasks wait for each other: pay, refund`."""
         names = ", ".join(printable(wait.task, _NAME_MAX) for wait in issue.cycle[:4])
-        if issue.is_lost and len(issue.cycle) == 1:
-            return f"the task {_wait_words(issue.cycle[0])}, which nothing can reach any more"
         if len(issue.cycle) == 1:
             return f"the task {names} waits for itself"
         more = ", ..." if len(issue.cycle) > 4 else ""
-        if issue.is_lost:
-            waiting = count_of(len(issue.cycle), "task")
-            return f"{waiting} wait for what nothing can reach any more: {names}{more}"
         threads = sum(wait.is_thread for wait in issue.cycle)
         counts = ((len(issue.cycle) - threads, "task"), (threads, "thread"))
         who = " and ".join(count_of(count, one) for count, one in counts if count)
@@ -49,8 +48,6 @@ class DeadlockKind(Kind[Deadlock]):
             told += [f"taken in {frame_words(wait.taken)}"] if wait.taken else []
             if wait.holds and told:
                 yield f"{printable(wait.holds, _NAME_MAX)} was {' and '.join(told)}"
-        if issue.is_lost:
-            yield "No task, timer, callback, thread or module that still runs can reach it"
         if issue.waiting:
             yield f"{count_of(issue.waiting, 'other task')} can go on only when one of these does"
 
@@ -59,6 +56,15 @@ class DeadlockKind(Kind[Deadlock]):
         for wait in issue.cycle:
             words = _wait_words(wait)
             yield from stack_part(words if wait.is_thread else f"task {words}", wait.frames)
+
+    def advice(self, issue: Deadlock) -> str | None:
+        """By what its tasks wait for."""
+        for_locks = sum(wait.holds is not None for wait in issue.cycle)
+        if not for_locks:
+            return _WAITED_FOR
+        if for_locks < len(issue.cycle):
+            return _OUTSIDE_THREAD if any(wait.is_thread for wait in issue.cycle) else _OUTSIDE
+        return _TWICE if len(issue.cycle) == 1 else _IN_TURN
 
     def identity(self, issue: Deadlock) -> tuple[str, ...]:
         """The functions in which its tasks wait, in any order."""

@@ -1,5 +1,5 @@
-"""Tasks that wait for ever, for each other or for what nothing can reach any more, and locks that nothing
-will release (the leaked sync barrier, behind which a thread looks idle)."""
+"""Tasks that wait for each other for ever, and locks that nothing will release (the leaked sync barrier,
+behind which a thread looks idle)."""
 
 from __future__ import annotations
 
@@ -37,14 +37,11 @@ class TaskWait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlock(ReportedFacts):
-    """Each task of a cycle waits for the next one, and the last for the first. Or each waits for what nothing
-    can reach any more."""
+    """Each task of a cycle waits for the next one, and the last for the first."""
 
-    kind = IssueKind("deadlock")
+    kind = IssueKind.DEADLOCK
     cycle: tuple[TaskWait, ...] = ()
     """In the order in which they wait; begins with the task whose name sorts first."""
-    is_lost: bool = False
-    """No cycle: nothing that goes on can reach what they wait for."""
     waiting: int = 0
     """Other tasks that can go on only when one of these does."""
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import Context
 from types import GeneratorType
 from typing import Any, TypeAlias
 
 from loopcanary.tracers.locks.coroutines import code_in, code_of, coroutines, held, local, runs
-from loopcanary.tracers.locks.lost import lost, main_task
 from loopcanary.tracers.locks.primitives import ACQUIRES, GROUP_EXITS, HANDLES, STARTS, Primitive, releases
-from loopcanary.tracers.locks.tasks import Lost, TaskView
+from loopcanary.tracers.locks.tasks import TaskView
 from loopcanary.tracers.locks.threads import chained
 
 _CONDITION_WAIT = asyncio.Condition.wait.__code__
@@ -61,13 +60,6 @@ class AsyncioTasks:
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:
         at_ends = (one[0] for view in others for one in getattr(view.task, "_callbacks", None) or ())
         return any(releases(callback, lock) for callback in (*_timed(self._loop()), *at_ends))
-
-    def main_mark(self) -> Any:
-        task = main_task(self._loop())
-        return None if task is None else _mark(task)
-
-    def lost(self) -> Generator[None, None, Lost | None]:
-        return lost(self._loop())
 
 
 def _timed(loop: Any) -> Iterator[Any]:

@@ -32,27 +32,6 @@ class TaskView:
     """What it has entered by `async with`, the outermost first."""
 
 
-@dataclass(frozen=True, slots=True)
-class LostWait:
-    """A task that waits for what nothing can reach any more."""
-
-    task: Any
-    words: str
-    """`an item in`."""
-    thing: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Waits that nothing can end."""
-
-    waits: tuple[LostWait, ...]
-    failed: tuple[tuple[str, str], ...]
-    """Tasks that knew what is waited for and have failed, unnoticed: name, and type of the error."""
-    waiting: int
-    """Other tasks that cannot go on either."""
-
-
 def ours(_: object) -> None:
     """The callback of our weak references to what tasks wait for, by which they are known: nobody is reached
     by them."""
@@ -77,12 +56,6 @@ class LoopTasks(Protocol):
 
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:
         """Whether a timer, or the end of one of these tasks, may release the lock."""
-
-    def main_mark(self) -> Any:
-        """The mark of the task that the loop runs until it is complete; None: there is none."""
-
-    def lost(self) -> Generator[None, None, Lost | None]:
-        """See lost.lost. To be called while nothing of the caller's holds a task, a mark or a coroutine."""
 
 
 Views = Mapping[int, TaskView]

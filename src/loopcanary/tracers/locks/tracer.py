@@ -18,11 +18,11 @@ from loopcanary.model.issues.locks import WAITERS_MAX, Deadlock, LockLeak, TaskW
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.protocols.plugins import TracerPort
 from loopcanary.protocols.tracing import AwaitImport
-from loopcanary.tracers.locks.asyncio_tasks import AsyncioTasks, view_of
+from loopcanary.tracers.locks.asyncio_tasks import AsyncioTasks
 from loopcanary.tracers.locks.coroutines import frames
 from loopcanary.tracers.locks.hooks import Acquisition, LockHooks, made
 from loopcanary.tracers.locks.primitives import ACQUIRES, ANYIO, TRIO, Primitive, inside, is_plumbing
-from loopcanary.tracers.locks.tasks import LoopTasks, Lost, TaskView
+from loopcanary.tracers.locks.tasks import LoopTasks, TaskView
 from loopcanary.tracers.locks.threads import WaitingThread, places_of
 from loopcanary.tracers.locks.watch import Cycle, Leak, LoopWatch
 from loopcanary.tracers.places import Owns, Places, frames_of
@@ -80,9 +80,6 @@ class LockTracer:
         issue = lock_leak(leak, began_wall_ns, loop, self._owns)
         self._desk.report(replace(issue, made=tuple(_stack(made(leak.lock), self._owns))))
 
-    def lost(self, loop: str, lost: Lost, waited_ns: int) -> None:
-        self._desk.report(lost_waits(lost, waited_ns, time.time_ns() - waited_ns, loop, self._owns))
-
     def _put_in_uvloop(self) -> None:
         self._hooks.put_in_loop(sys.modules[_UVLOOP].Loop)
 
@@ -131,15 +128,7 @@ class LockTracer:
 
 
 _FRAMES_MAX = 20
-_IN_TURN = "Take locks in the same order everywhere, or hold one at a time"
-_OUTSIDE = "Release the lock before waiting for the task: it needs the lock to end"
-_OUTSIDE_THREAD = "Release the lock before waiting for the thread: what it asks of the loop needs the lock"
-_WAITED_FOR = "Do not let a task wait for a task that waits for it"
 _BLOCK = "Use `async with`: it also releases if the code inside raises, is cancelled or returns"
-_LOST = "Make sure that the task that should end the wait does so, even if it fails"
-_FAILED = "Check the failed tasks that had access to it"
-_FAILED_MAX = 5
-_TWICE = "It is not reentrant: call the code that needs it before acquiring it, or let the caller acquire it"
 
 
 def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns, notes: Notes) -> Deadlock:
@@ -166,42 +155,6 @@ def deadlock(cycle: Cycle, began_wall_ns: int, loop: str, owns: Owns, notes: Not
         loop=loop,
         cycle=tuple(waits),
         waiting=cycle.waiting,
-        advice=_advice(views),
-    )
-
-
-def _advice(cycle: Sequence[TaskView]) -> str:
-    for_locks = sum(view.lock is not None for view in cycle)
-    if not for_locks:
-        return _WAITED_FOR
-    if for_locks < len(cycle):
-        has_thread = any(isinstance(view.task, WaitingThread) for view in cycle)
-        return _OUTSIDE_THREAD if has_thread else _OUTSIDE
-    return _TWICE if len(cycle) == 1 else _IN_TURN
-
-
-def lost_waits(lost: Lost, waited_ns: int, began_wall_ns: int, loop: str, owns: Owns) -> Deadlock:
-    """The issue of tasks that wait for what nothing can reach any more."""
-    waits = []
-    for one in lost.waits[:WAITERS_MAX]:
-        view = view_of(one.task)
-        waits.append(
-            TaskWait(
-                task=task_name(view, owns),
-                waits_for=f"{one.words} {lock_words(one.thing, [view])}",
-                frames=stack(view, owns),
-            )
-        )
-    waits.sort(key=lambda wait: wait.task)
-    ended = ", ".join(f"{task} ({error})" for task, error in lost.failed[:_FAILED_MAX])
-    return Deadlock(
-        began_wall_ns=began_wall_ns,
-        duration_ns=waited_ns,
-        loop=loop,
-        cycle=tuple(waits),
-        is_lost=True,
-        waiting=lost.waiting + len(lost.waits) - len(waits),
-        advice=f"{_FAILED}: {ended}" if ended else _LOST,
     )
 
 

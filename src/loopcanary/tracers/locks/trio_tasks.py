@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from inspect import unwrap
 from typing import Any
@@ -17,7 +17,7 @@ from loopcanary.tracers.locks.primitives import (
     Primitive,
     know_handles,
 )
-from loopcanary.tracers.locks.tasks import Lost, TaskView
+from loopcanary.tracers.locks.tasks import TaskView
 
 trio: Any = sys.modules["trio"]
 """The program has loaded it."""
@@ -83,13 +83,6 @@ class TrioTasks:
     def may_release(self, lock: Primitive, others: Sequence[TaskView]) -> bool:  # noqa: ARG002
         """See LoopTasks. Trio has no timers and no callbacks."""
         return False
-
-    def main_mark(self) -> Any:
-        """See LoopTasks. Not looked for: trio's tasks are all known to their run."""
-
-    def lost(self) -> Generator[None, None, Lost | None]:
-        yield from ()
-        return None
 
 
 def _waits(

@@ -1,6 +1,6 @@
 """Looks at the locks of one loop for which tasks wait, on the loop's own thread: once a second while there
 are any, and at tasks only where the same one has been the first in line for 3 s. At tasks that wait for each
-other without a lock, and for what nothing can reach any more, every 30 s, or so seldom that it costs little.
+other without a lock every 30 s, or so seldom that it costs little.
 
 After the check of Android's leaked barriers: that the look is a callback of the loop shows that the loop is
 healthy, and nothing is acquired, queued or woken.
@@ -19,7 +19,6 @@ from loopcanary.tracers.locks.hooks import Acquisition
 from loopcanary.tracers.locks.primitives import Primitive, in_line, is_lock, is_taken, may_be_gate, owners
 from loopcanary.tracers.locks.tasks import (
     LoopTasks,
-    Lost,
     TaskView,
     cycles,
     held_up,
@@ -88,9 +87,6 @@ class LockReceiver(Protocol):
     def leak(self, loop: str, leak: Leak) -> None:
         """Once for the same acquisition."""
 
-    def lost(self, loop: str, lost: Lost, waited_ns: int) -> None:
-        """Once for the same waits; `waited_ns`: of the main task, at least."""
-
 
 @dataclass(slots=True)
 class LoopWatch:
@@ -111,8 +107,6 @@ class LoopWatch:
     _suspected: weakref.WeakValueDictionary[int, object] = field(default_factory=weakref.WeakValueDictionary)
     """As `_told`, of cycles that a look of those every 30 s has seen."""
     _is_begun: bool = False
-    _main: Callable[[], Any] = lambda: None
-    _main_since_ns: int = 0
     _looked_ns: int = 0
     """When the last look without a lock was."""
 
@@ -186,38 +180,18 @@ class LoopWatch:
             self.contain(lambda: self._continue(self._idle_look(), lambda: None))
 
     def _idle_look(self) -> Iterator[None]:
-        spent_ns = 0
-        for step in (self._without_lock(), self._lost()):
-            began_ns = self.now_ns()
-            for _ in step:
-                spent_ns += self.now_ns() - began_ns
-                yield
-                began_ns = self.now_ns()
+        spent_ns, began_ns = 0, self.now_ns()
+        for _ in self._without_lock():
             spent_ns += self.now_ns() - began_ns
+            yield
+            began_ns = self.now_ns()
+        spent_ns += self.now_ns() - began_ns
         self._looked_ns = self.now_ns()
         self.tasks.call_later(max(IDLE_S, spent_ns * _IDLE_SHARE / 1e9), self._idle_tick)
 
     def _without_lock(self) -> Iterator[None]:
         views = yield from self._views()
         yield from self._cycles(views, holders_by_block(views), [])
-
-    def _lost(self) -> Iterator[None]:
-        if self._has_main_moved():
-            return
-        lost = yield from self.tasks.lost()
-        marks = [] if lost is None else [self.tasks.mark(one.task) for one in lost.waits]
-        if lost is not None and not all(map(self._is_told, marks)):
-            self._told.update({id(mark): mark for mark in marks})
-            self.found.lost(self.tasks.kind, lost, self.now_ns() - self._main_since_ns)
-
-    def _has_main_moved(self) -> bool:
-        """Since the last look, or there is none."""
-        mark = self.tasks.main_mark()
-        if mark is not None and mark is self._main():
-            return False
-        self._main = (lambda: None) if mark is None else weakref.ref(mark, ours)
-        self._main_since_ns = self.now_ns()
-        return True
 
     def _views(self) -> Generator[None, None, dict[int, TaskView]]:
         views: dict[int, TaskView] = {}
