@@ -76,6 +76,7 @@ from loopcanary.model import (
     WeightedStack,
     WorkKind,
 )
+from loopcanary.model.session import TaskSurvey, WaitingTasks
 
 # ---- values of the model ----------------------------------------------------------------------
 
@@ -122,7 +123,7 @@ _TYPES = {
         *(PriorityChange, StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
         *(FoundAt, Handled, LateFrame, CallRow, Milestone, Phase, TracedCall, TracedCalls, TracedWork),
-        *(Activity, EarlierWork, Pause, ShortWork, Span, Timeline),
+        *(Activity, EarlierWork, Pause, ShortWork, Span, TaskSurvey, Timeline, WaitingTasks),
     )
 }
 

@@ -141,6 +141,7 @@ def forensics(**changes: Any) -> Forensics[Remains]:
         intercept=lambda stall: stall,
         health=lambda *_: (HEALTH,),
         noted=lambda _, session, *__: (session.traces, ()),
+        survey=lambda *_: None,
         unreadable=(UnreadableError, OSError),
     )
     return replace(plain, **changes)

@@ -90,7 +90,7 @@ def make_parts(canary: Canary, backend: FileBackend, facts: LiveFacts, native: N
         sink=sink,
         reporters=reporters,
         health=diagnosis.process_health,
-        slow_calls=_own_slow_calls(backend, session, config, paths) if config.methods else tuple,
+        beside_stalls=_beside_stalls(backend, session, config, paths),
         start=lambda is_end: _own_start(backend, session, config, is_end=is_end),
         recover=lambda: _recover(sink, backend, notifier),
         notifier=notifier,
@@ -134,22 +134,31 @@ def _with_own_calls(
         return with_calls(stall, evidence, own, config, paths.get())
 
 
-def _own_slow_calls(
+def _beside_stalls(
     backend: FileBackend, session: Session, config: Config, paths: _PathsOnce
 ) -> Callable[[], Sequence[LagIssue]]:
+    if not isinstance(backend, NativeBackend):
+        return tuple
     from loopcanary.assembly.beside import SlowCallIssues
+    from loopcanary.assembly.looks import FoundDeadlocks
 
-    known = SlowCallIssues()
+    calls, deadlocks = SlowCallIssues(), FoundDeadlocks()
 
     def new() -> Sequence[LagIssue]:
-        if not isinstance(backend, NativeBackend) or backend.file is None:
+        own = backend.flight
+        if not isinstance(own, flight.FlightFile):
             return ()
-        with flight.FlightFile.open(backend.file) as own:
-            if not known.are_there(own):
-                return ()
-            return known.new(own, session, config, owned_by(config, paths.get()))
+        owns = partial(_owns, config, paths)
+        found = list(deadlocks.new(own, session, config, owns))
+        if config.methods and calls.are_there(own):
+            found += calls.new(own, session, config, owns)
+        return found
 
     return new
+
+
+def _owns(config: Config, paths: _PathsOnce, file: str) -> bool:
+    return owned_by(config, paths.get())(file)
 
 
 def _completed_hang(found: LagIssue, session: Session, serial: int) -> LagIssue:

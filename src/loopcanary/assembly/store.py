@@ -31,6 +31,7 @@ from loopcanary.model import (
 )
 from loopcanary.model.hang_halves import HANG
 from loopcanary.model.method_map import METHODS, START, remove_beside
+from loopcanary.model.session import TaskSurvey
 from loopcanary.model.trace_cells import TRACES
 from loopcanary.pipeline.pipeline import ignores_kind
 from loopcanary.source_text import FileSources, SourceReader
@@ -102,6 +103,7 @@ def recover(
         intercept=intercept,
         health=diagnosis.process_health,
         noted=partial(autopsy.noted, partial(_noted, into)),
+        survey=autopsy.survey,
         unreadable=(flight.FlightError, OSError),
     )
     found = flight_files.recover(into, forensics, living=living, names=names)
@@ -233,6 +235,7 @@ class Autopsy:
         return figures, [
             *issues,
             *self._slow_calls(remains, session),
+            *self._deadlocks(remains, session),
             *(slow for stall in stalls for slow in slow_methods(stall, session, config)),
         ]
 
@@ -245,6 +248,19 @@ class Autopsy:
         last_ns = self._ended_ns or remains.header.heartbeat_ns
         owns = owned_by(config, paths)
         return SlowCallIssues().left_behind(remains, session, config, owns, last_ns=last_ns)
+
+    def _deadlocks(self, remains: flight.FlightFile, session: Session) -> Sequence[Issue]:
+        from loopcanary.assembly.looks import FoundDeadlocks
+
+        paths, config = self._facts_of(session.id)
+        return FoundDeadlocks().new(remains, session, config, owned_by(config, paths))
+
+    def survey(self, remains: flight.FlightFile, session: Session) -> TaskSurvey | None:
+        """See Forensics."""
+        from loopcanary.assembly.looks import survey_of
+
+        paths, config = self._facts_of(session.id)
+        return survey_of(remains, owned_by(config, paths))
 
     def _is_roots(self) -> bool:
         remains = self._opened

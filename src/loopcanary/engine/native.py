@@ -83,6 +83,11 @@ class NativeBackend(Recorder):
 
             self._flight = open_flight(Path(self.file), self.native.flight_descriptor)
 
+    @property
+    def flight(self) -> OpenFlight | None:
+        """The flight file, while it is open."""
+        return self._flight
+
     def discard(self) -> None:
         """Closes the flight file and removes it: all that it held is stored."""
         self.let_go()

@@ -89,7 +89,7 @@ class EngineParts:
     """Stores what earlier processes left with this store; called once."""
     start: Callable[[bool], LagIssue | None]
     """The start of the process, where it was noted, once it is over; True: it ends now."""
-    slow_calls: Callable[[], Sequence[LagIssue]]
-    """Those outside of stalls that have ended since they were last asked for."""
+    beside_stalls: Callable[[], Sequence[LagIssue]]
+    """Slow calls outside of stalls that have ended since they were last asked for, and deadlocks of tasks."""
     notifier: NotificationSender | None
     """None where the settings ask for no notifications."""

@@ -223,13 +223,13 @@ class RunningEngine:
             else:
                 self._leaves_evidence = True
         self._read_start(parts, is_end=False)
-        slow: Sequence[LagIssue] = ()
-        with self._boundary("methods") as is_on:
+        beside: Sequence[LagIssue] = ()
+        with self._boundary("beside stalls") as is_on:
             if is_on:
-                slow = parts.slow_calls()
-        for issue in slow:
+                beside = parts.beside_stalls()
+        for issue in beside:
             parts.pipeline.store_issue(issue)
-        self._may_be_open |= bool(self._traced.store(parts) or found or slow)
+        self._may_be_open |= bool(self._traced.store(parts) or found or beside)
         self._notify_ns = None
         with self._boundary("notifications"):
             if parts.notifier is not None:

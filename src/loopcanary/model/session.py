@@ -9,6 +9,7 @@ from enum import Enum
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures import TraceFigures
 from loopcanary.model.spelling import NEEDED, spelled
+from loopcanary.model.stack_frame import StackFrame
 
 
 class SessionEnd(Enum):
@@ -114,6 +115,32 @@ class LoopHealth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingTasks:
+    """Tasks of asyncio that waited at the same places."""
+
+    count: int
+    name: str
+    """Of one of them."""
+    waits: str
+    """`waits for an asyncio.Lock that refund holds`"""
+    since_wall_ns: int | None = None
+    """Since when that one has waited like this, at least; None: not known."""
+    frames: tuple[StackFrame, ...] = ()
+    """Innermost first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSurvey:
+    """What the tasks of a process waited for when its watchdog looked last."""
+
+    taken_wall_ns: int
+    tasks: int
+    """All there were."""
+    groups: tuple[WaitingTasks, ...] = ()
+    """Tasks that wait for each other first, then the main task, then the largest groups."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """Facts of a watched process. Nothing that identifies a user unless the user configured it."""
 
@@ -157,6 +184,8 @@ class Session:
     """When it was imported from a bundle; None: it was watched for this store."""
     imported_from: str | None = None
     """Name of the bundle's file; None: it was not imported."""
+    survey: TaskSurvey | None = None
+    """None: its tasks were not looked at, or it ended well."""
     pid_namespace: int = 0
     """The PID namespace in which `pid` is valid; 0: not known."""
 

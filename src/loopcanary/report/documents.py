@@ -40,7 +40,7 @@ def _nothing(report: Report) -> Iterator[Block]:
 def _next_step(report: Report) -> str:
     """What the reader of an empty report is to look at."""
     for number, group in enumerate(report.issue_groups, report.sums.groups + 1):
-        if group.kind in (IssueKind.BOOT_HANG, IssueKind.EXIT_HANG):
+        if group.kind in (IssueKind.BOOT_HANG, IssueKind.EXIT_HANG, IssueKind.DEADLOCK):
             return f"But {printable(group.title)}: {reading(f'show {number}', report.stores)}"
     return "Does it hang? `loopcanary dump PID` shows its threads, `dump PID --tasks` what tasks wait for."
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from loopcanary.document.makers import dim, line, name, part, said, sentences
+from loopcanary.document.makers import dim, line, name, part, place_of, said, sentences
 from loopcanary.document.parts import Block, Head, Indented, Paragraph, Piece, Pieces, Table, TableRow, Tone
 from loopcanary.document.times import moment
 from loopcanary.model import Issue, LoopHealth, Session, SessionEnd
+from loopcanary.model.session import TaskSurvey, WaitingTasks
 from loopcanary.model.units import format_duration, format_number, format_size
 from loopcanary.protocols.kinds import kind_of
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of, stalled_share
@@ -18,6 +19,7 @@ from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
 
 _RUNS_MAX = 6
+_WAITING_MAX = 5
 _LOOPS_MAX = 6
 _HEADS = tuple(
     Head(words, is_number=True) for words in ("busy", "delay mean", "p50", "p90", "p99", "p99.9", "max")
@@ -49,7 +51,30 @@ def _run(session: Session, more: Sequence[str], *, in_detail: bool) -> Iterator[
     process = f" ({pid}{printable(session.python, 60)}), "
     began = moment(session.started_wall_ns)
     yield line(f"{began}  ", name(session.name or "(no name)"), version, process, *_end(session))
-    yield Indented((*map(line, more), *_about(session, in_detail=in_detail)))
+    yield Indented((*map(line, more), *_about(session, in_detail=in_detail), *_survey(session)))
+
+
+def _survey(session: Session) -> Iterator[Block]:
+    """What its tasks waited for."""
+    survey = session.survey
+    if survey is None:
+        return
+    there = "there were" if survey.tasks > 1 else "there was"
+    tasks = count_of(survey.tasks, "task")
+    yield line(dim(f"at {moment(survey.taken_wall_ns)} {there} {tasks} of asyncio:"))
+    yield Indented(tuple(line(*_waiting(group, survey)) for group in survey.groups[:_WAITING_MAX]))
+    if len(survey.groups) > _WAITING_MAX:
+        yield line(dim(f"  and {len(survey.groups) - _WAITING_MAX:,} groups more (JSON has all)"))
+
+
+def _waiting(group: WaitingTasks, survey: TaskSurvey) -> Iterator[str | Piece]:
+    who = count_of(group.count, "task") if group.count > 1 else f"task {printable(group.name, 60)}"
+    waited_ns = survey.taken_wall_ns - (group.since_wall_ns or survey.taken_wall_ns)
+    for_ns = f" for at least {format_duration(waited_ns)}" if waited_ns > 0 else ""
+    yield f"{who} {group.waits}{for_ns}  "
+    frame = next((one for one in group.frames if one.in_app), next(iter(group.frames), None))
+    if frame is not None:
+        yield from (place_of(frame.file, frame.line, is_own=frame.in_app), " in ", name(frame.qualname))
 
 
 def _end(session: Session) -> Pieces:

@@ -16,6 +16,7 @@ from loopcanary.assembly.beside import SlowCallIssues
 from loopcanary.assembly.keeper import noted
 from loopcanary.assembly.keeper.deaths import Death
 from loopcanary.assembly.kept import COUNTS
+from loopcanary.assembly.looks import FoundDeadlocks
 from loopcanary.assembly.store import Autopsy
 from loopcanary.flight.format import ProcessState, SlotState, TakenBy
 from loopcanary.keeper.exits import has_our_rights
@@ -64,6 +65,7 @@ class FlightLife:
         self._page: Any = None
         self._hangs = Hangs()
         self._slow_calls = SlowCallIssues()
+        self._deadlocks = FoundDeadlocks()
         self._judged: dict[int, SlotMark] = {}
         """Ended stalls, by serial, that passed the pipeline and are not stored yet."""
         self._tries = Backoff(_STORE_FIRST_NS, _STORE_MOST_NS)
@@ -114,7 +116,7 @@ class FlightLife:
         if header.state is ProcessState.ENDED:
             self._end(header, now_ns)
             return self._say_last(now_ns)
-        self._read_slow_calls(header)
+        self._read_beside_stalls(header)
         traces_ns = self._read_traces(header, now_ns)
         text_ns = self._put_texts(now_ns)
         return _soonest(due_ns, traces_ns, text_ns)
@@ -160,7 +162,7 @@ class FlightLife:
         if header.state is not ProcessState.ENDED:
             if self._glances.marks():
                 self._renewed(header)  # by its settings is notified what it was killed in
-            self._read_slow_calls(header)
+            self._read_beside_stalls(header)
             self._read_traces(header, now_ns, is_last=True)
         else:
             self._end(header, now_ns)
@@ -247,7 +249,9 @@ class FlightLife:
         self._judged.clear()
         return None
 
-    def _read_slow_calls(self, header: flight.FlightHeader) -> None:
+    def _read_beside_stalls(self, header: flight.FlightHeader) -> None:
+        if self._deadlocks.are_there(self._file):
+            self._renewed(header).read_deadlocks(self._deadlocks)
         if self._slow_calls.are_there(self._file):
             self._renewed(header).read_slow_calls(self._slow_calls)
 
@@ -284,11 +288,12 @@ class FlightLife:
             believed = credible(header, evidence)
             if believed is not None and believed.serial not in self._judged:
                 stations.judge(ended_by(believed, ended_ns, by_exit=header.by_exit))
-        self._read_slow_calls(header)
+        self._read_beside_stalls(header)
         self._read_traces(header, now_ns, is_last=True)
         stations.read_start(ended_ns)
         is_whole = self._store_again(now_ns) is None
-        is_whole &= stations.close(self._session(stations.session, header, ended_ns))
+        session = replace(self._session(stations.session, header, ended_ns), survey=stations.survey())
+        is_whole &= stations.close(session)
         self._ended_ns = now_ns
         if is_whole:
             self._remove()

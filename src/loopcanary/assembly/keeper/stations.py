@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from loopcanary.assembly.beside import completed_hang, start_in
 from loopcanary.assembly.keeper.noted import NotedTraces, are_there, open_notes
 from loopcanary.assembly.keeper.plugins import Plugins
+from loopcanary.assembly.looks import survey_of
 from loopcanary.assembly.roots_sources import RootsSources, is_roots
 from loopcanary.assembly.store import config_of, marked, owned_by, paths_of, slow_methods, with_calls
 from loopcanary.engine import Boundary
@@ -33,8 +34,10 @@ from loopcanary.whose_folder import NOWHERE
 
 if TYPE_CHECKING:
     from loopcanary.assembly.beside import SlowCallIssues
+    from loopcanary.assembly.looks import FoundDeadlocks
     from loopcanary.flight import FlightFile, FlightHeader
     from loopcanary.model import LagIssue, TraceFigures
+    from loopcanary.model.session import TaskSurvey
     from loopcanary.notifications.notifier import Notifier
     from loopcanary.store import Store
 
@@ -211,6 +214,22 @@ class KeptStations:
             slow = known.new(self._file, self.session, self._config, owned_by(self._config, self._paths))
         for issue in slow:
             self._pipeline.store_issue(issue)
+
+    def read_deadlocks(self, known: FoundDeadlocks) -> None:
+        """Stores and reports tasks that wait for each other, unless a keeper before has."""
+        found: Sequence[LagIssue] = ()
+        with self._boundary("deadlocks"):
+            owns = owned_by(self._config, self._paths)
+            new = known.new(self._file, self.session, self._config, owns)
+            found = [one for one in new if self._store.reader.issue(one.id) is None]
+        for issue in found:
+            self._pipeline.store_issue(issue)
+
+    def survey(self) -> TaskSurvey | None:
+        """What the program's tasks waited for last."""
+        with self._boundary("deadlocks"):
+            return survey_of(self._file, owned_by(self._config, self._paths))
+        return None
 
     def told_ns(self, serial: int) -> int | None:
         """How long a stall that is not over had lasted when an earlier keeper reported it; None: no keeper

@@ -21,6 +21,7 @@ class IssueKind:
     STARTUP: ClassVar[IssueKind]
     SLOW_METHOD: ClassVar[IssueKind]
     BOOT_HANG: ClassVar[IssueKind]
+    DEADLOCK: ClassVar[IssueKind]
     EXIT_HANG: ClassVar[IssueKind]
 
 
@@ -31,4 +32,5 @@ IssueKind.IDLE = IssueKind("idle")
 IssueKind.STARTUP = IssueKind("startup")
 IssueKind.SLOW_METHOD = IssueKind("slow-method")
 IssueKind.BOOT_HANG = IssueKind("boot-hang")
+IssueKind.DEADLOCK = IssueKind("deadlock")
 IssueKind.EXIT_HANG = IssueKind("exit-hang")

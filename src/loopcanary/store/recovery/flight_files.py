@@ -268,8 +268,10 @@ class _Visit(Generic[_R]):
     def _session(self, remains: _R, now_ns: int) -> Session:
         now_wall_ns = int(self._now_s * 1e9)
         lanes = [credible_lane(remains.header, lane, now_wall_ns) for lane in remains.lanes()]
+        session = session_of(remains.facts(), remains.header)
         return replace(
-            session_of(remains.facts(), remains.header),
+            session,
+            survey=self._forensics.survey(remains, session),
             end=SessionEnd.RUNNING,
             ended_wall_ns=None,
             loops=self._forensics.health(lanes, now_ns),

@@ -23,6 +23,7 @@ from loopcanary.model import (
     StallState,
     TraceFigures,
 )
+from loopcanary.model.session import TaskSurvey
 from loopcanary.wire import WireError, from_wire
 from loopcanary.words.endings import BY_EXIT, with_reason
 
@@ -124,6 +125,8 @@ class Forensics(Generic[_R]):
     noted: Callable[[_R, Session, Clock, Sequence[Stall]], tuple[TraceFigures, Sequence[Issue]]]
     """What it noted of frames, input and idle work: all figures that are known of it, and issues that the
     store does not have."""
+    survey: Callable[[_R, Session], TaskSurvey | None]
+    """What its tasks waited for last."""
     unreadable: tuple[type[Exception], ...]
     """What `open` and the readers raise for a file that is not a flight file."""
 

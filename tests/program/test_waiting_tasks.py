@@ -1,0 +1,134 @@
+"""What tasks wait for is looked at without being asked, and tasks that wait for each other are told while they
+do, with nothing patched. The programs run side by side: a look is taken every five seconds."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .watching import GIVES_UP_S, PROGRAMS, Watched
+
+WAITING = PROGRAMS / "waiting.py"
+DEADLOCKS = {
+    "two_locks": {"pay", "refund"},
+    "two_locks_beside_work": {"pay", "refund"},
+    "lock_and_task": {"Task-1", "child"},
+    "nested_managers": {"Task-2", "Task-3"},
+}
+OTHERS = ("within_a_timeout", "within_a_scope", "without_work", "held_for_long")
+WAITS = {
+    "without_work": "wait for an item of an asyncio.Queue",
+    "held_for_long": "waits for a timer (asyncio.sleep)",
+    "two_locks": "wait for asyncio.Locks that pay, refund hold",
+}
+
+pytestmark = pytest.mark.native
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    living: dict[str, dict[str, Any]]
+    """Sessions of the report while all programs ran, by name."""
+    dead: dict[str, dict[str, Any]]
+    """The same after SIGKILL."""
+    deadlocks: dict[str, list[dict[str, Any]]]
+    judged: dict[str, list[dict[str, Any]]]
+    """Those of programs that judged themselves."""
+
+
+def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {session["name"]: session for session in report["sessions"]}
+
+
+def deadlocks_in(report: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    names = {session["id"]: session["name"] for session in report["sessions"]}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for issue in report["issues"]:
+        if issue["kind"] == "deadlock":
+            found.setdefault(names[issue["session"]], []).append(issue)
+    return found
+
+
+def was_looked_at_twice(session: dict[str, Any]) -> bool:
+    survey = session["survey"]
+    return survey is not None and any(group["since_at"] < survey["taken_at"] for group in survey["groups"])
+
+
+def until_told(watched: Watched, names: set[str]) -> dict[str, Any]:
+    deadline = time.monotonic() + GIVES_UP_S
+    while True:
+        report = watched.report()
+        sessions = by_name(report)
+        is_over = names <= sessions.keys() and all(map(was_looked_at_twice, sessions.values()))
+        if (is_over and deadlocks_in(report).keys() >= DEADLOCKS.keys() & names) or time.monotonic() > deadline:
+            return report
+        time.sleep(0.5)
+
+
+def end(programs: list[subprocess.Popen[str]]) -> None:
+    for program in programs:
+        program.kill()
+    for program in programs:
+        program.communicate()
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+    kept = Watched(store=tmp_path_factory.mktemp("kept") / "store", engine="native")
+    judging = Watched(store=tmp_path_factory.mktemp("judging") / "store", engine="native")
+    names = {*DEADLOCKS, *OTHERS}
+    programs = [kept.start(WAITING, name, variables={"LOOPCANARY_NAME": name}) for name in names]
+    itself = {"LOOPCANARY_NAME": "two_locks", "LOOPCANARY_KEEPER": "0"}
+    programs.append(judging.start(WAITING, "two_locks", variables=itself))
+    try:
+        living = until_told(kept, names)
+        judged = until_told(judging, {"two_locks"})
+    finally:
+        end(programs)
+    dead = kept.report()
+    yield Seen(by_name(living), by_name(dead), deadlocks_in(dead), deadlocks_in(judged))
+
+
+@pytest.mark.parametrize("name", DEADLOCKS)
+def test_tasks_that_wait_for_each_other_are_told_once(seen: Seen, name: str):
+    (issue,) = seen.deadlocks[name]
+    assert {wait["task"] for wait in issue["cycle"]} == DEADLOCKS[name]
+    assert issue["cause"] == "lock"
+    assert Path(issue["culprit"]["file"]).name == "waiting.py"
+    assert issue["advice"]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_tasks_that_somebody_may_wake_are_in_no_deadlock(seen: Seen, name: str):
+    assert name in seen.living
+    assert name not in seen.deadlocks
+
+
+def test_a_program_that_judges_itself_tells_them_too(seen: Seen):
+    (issue,) = seen.judged["two_locks"]
+    assert {wait["task"] for wait in issue["cycle"]} == {"pay", "refund"}
+
+
+@pytest.mark.parametrize("name", WAITS)
+@pytest.mark.parametrize("when", ["living", "dead"])
+def test_the_report_says_what_tasks_wait_for(seen: Seen, name: str, when: str):
+    survey = getattr(seen, when)[name]["survey"]
+    assert WAITS[name] in [group["waits"] for group in survey["groups"]]
+
+
+def test_a_program_that_is_interrupted_leaves_the_look_from_before(watched):
+    kept = watched()
+    program = kept.start(WAITING, "without_work", stderr=subprocess.DEVNULL)
+    until_told(kept, {"waiting.py"})
+    program.send_signal(signal.SIGINT)
+    program.communicate(timeout=GIVES_UP_S)
+    (session,) = kept.report()["sessions"]
+    assert session["end"] == "exit"
+    assert [group["count"] for group in session["survey"]["groups"]] == [1, 20]
