@@ -108,7 +108,9 @@ def test_any_bytes_are_answered_or_refused(seed: int, changes: int):
     for _ in range(changes):
         begin, length = chance.choice(PLACES)
         at = begin + 8 * chance.randrange(length // 8)
-        value = chance.choice((0, 1, 64, 1 << 16, (1 << 32) - 1, 1 << 63, (1 << 64) - 1, chance.getrandbits(64)))
+        value = chance.choice(
+            (0, 1, 64, 1 << 16, (1 << 32) - 1, 1 << 63, (1 << 64) - 1, chance.getrandbits(64))
+        )
         data[at : at + 8] = value.to_bytes(8, "little")
     try:
         look = FlightFile(bytes(data)).look()

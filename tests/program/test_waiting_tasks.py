@@ -1,12 +1,13 @@
-"""What tasks wait for is looked at without being asked, and tasks that wait for each other are told while they
-do, with nothing patched. The programs run side by side: a look is taken every five seconds."""
+"""What tasks wait for is looked at without being asked, and tasks that wait for each other are told while
+they do, with nothing patched. The programs run side by side: a look is taken every five seconds."""
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,14 @@ WAITS = {
     "two_locks": "wait for asyncio.Locks that pay, refund hold",
 }
 
-pytestmark = pytest.mark.native
+ASKED = {
+    ("two_locks",): (0, ["pay", "refund"]),
+    ("two_locks", "--deadlocks"): (1, ["pay", "refund"]),
+    ("lock_and_task",): (1, ["Task-1", "child"]),
+    ("held_for_long", "--deadlocks"): (0, []),
+}
+
+pytestmark = [pytest.mark.native, pytest.mark.xdist_group("waiting tasks")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class Seen:
     deadlocks: dict[str, list[dict[str, Any]]]
     judged: dict[str, list[dict[str, Any]]]
     """Those of programs that judged themselves."""
+    health: dict[tuple[str, ...], tuple[int, dict[str, Any]]]
+    """Exit status and answer of `loopcanary health` with these words."""
 
 
 def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -67,9 +77,17 @@ def until_told(watched: Watched, names: set[str]) -> dict[str, Any]:
         report = watched.report()
         sessions = by_name(report)
         is_over = names <= sessions.keys() and all(map(was_looked_at_twice, sessions.values()))
-        if (is_over and deadlocks_in(report).keys() >= DEADLOCKS.keys() & names) or time.monotonic() > deadline:
+        wanted = names - {*OTHERS}
+        if (is_over and deadlocks_in(report).keys() >= wanted) or time.monotonic() > deadline:
             return report
         time.sleep(0.5)
+
+
+def health_of(watched: Watched, *words: str) -> tuple[int, dict[str, Any]]:
+    command = [sys.executable, "-m", "loopcanary", "health", "--format", "json", *words]
+    done = subprocess.run(command, env=watched.environment(), capture_output=True, text=True, check=False)
+    (program,) = json.loads(done.stdout)["programs"]
+    return done.returncode, program
 
 
 def end(programs: list[subprocess.Popen[str]]) -> None:
@@ -80,20 +98,22 @@ def end(programs: list[subprocess.Popen[str]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     kept = Watched(store=tmp_path_factory.mktemp("kept") / "store", engine="native")
     judging = Watched(store=tmp_path_factory.mktemp("judging") / "store", engine="native")
     names = {*DEADLOCKS, *OTHERS}
-    programs = [kept.start(WAITING, name, variables={"LOOPCANARY_NAME": name}) for name in names]
-    itself = {"LOOPCANARY_NAME": "two_locks", "LOOPCANARY_KEEPER": "0"}
+    started = {name: kept.start(WAITING, name, variables={"LOOPCANARY_NAME": name}) for name in names}
+    programs = [*started.values()]
+    itself = {"LOOPCANARY_NAME": "itself", "LOOPCANARY_KEEPER": "0"}
     programs.append(judging.start(WAITING, "two_locks", variables=itself))
     try:
         living = until_told(kept, names)
-        judged = until_told(judging, {"two_locks"})
+        judged = until_told(judging, {"itself"})
+        health = {(name, *words): health_of(kept, str(started[name].pid), *words) for name, *words in ASKED}
     finally:
         end(programs)
     dead = kept.report()
-    yield Seen(by_name(living), by_name(dead), deadlocks_in(dead), deadlocks_in(judged))
+    return Seen(by_name(living), by_name(dead), deadlocks_in(dead), deadlocks_in(judged), health)
 
 
 @pytest.mark.parametrize("name", DEADLOCKS)
@@ -112,8 +132,16 @@ def test_tasks_that_somebody_may_wake_are_in_no_deadlock(seen: Seen, name: str):
 
 
 def test_a_program_that_judges_itself_tells_them_too(seen: Seen):
-    (issue,) = seen.judged["two_locks"]
+    (issue,) = seen.judged["itself"]
     assert {wait["task"] for wait in issue["cycle"]} == {"pay", "refund"}
+
+
+@pytest.mark.parametrize("words", ASKED, ids=" ".join)
+def test_health_fails_if_the_main_task_waits_in_a_deadlock_or_is_asked_of_any(
+    seen: Seen, words: tuple[str, ...]
+):
+    status, program = seen.health[words]
+    assert (status, program["deadlock"], program["healthy"]) == (*ASKED[words], status == 0)
 
 
 @pytest.mark.parametrize("name", WAITS)
@@ -125,8 +153,9 @@ def test_the_report_says_what_tasks_wait_for(seen: Seen, name: str, when: str):
 
 def test_a_program_that_is_interrupted_leaves_the_look_from_before(watched):
     kept = watched()
-    program = kept.start(WAITING, "without_work", stderr=subprocess.DEVNULL)
-    until_told(kept, {"waiting.py"})
+    named = {"LOOPCANARY_NAME": "without_work"}
+    program = kept.start(WAITING, "without_work", variables=named, stderr=subprocess.DEVNULL)
+    until_told(kept, {"without_work"})
     program.send_signal(signal.SIGINT)
     program.communicate(timeout=GIVES_UP_S)
     (session,) = kept.report()["sessions"]

@@ -75,6 +75,7 @@ def _progress(file: flight.FlightFile, header: flight.FlightHeader) -> ProgramPr
     hang = glances.hang()
     facts = file.facts()
     name = facts.get("name")
+    names, has_dead_main = _deadlock(file)
     return ProgramProgress(
         name=name[:_NAME_MAX] if isinstance(name, str) and name else f"process {header.pid}",
         pid=header.pid,
@@ -83,7 +84,22 @@ def _progress(file: flight.FlightFile, header: flight.FlightHeader) -> ProgramPr
         loops=progress_of(lanes, now_ns),
         hang=None if hang is None else hang[0],
         hang_ns=0 if hang is None else max(0, now_ns - hang[1]),
+        deadlock=names,
+        has_dead_main=has_dead_main,
     )
+
+
+def _deadlock(file: flight.FlightFile) -> tuple[tuple[str, ...], bool]:
+    """See ProgramProgress."""
+    look = file.look(has_circle=True)
+    if look is None:
+        return (), False
+    from loopcanary.model.circles import behind, task_circles
+
+    sights = look.sights()
+    circles = task_circles(sights)
+    names = tuple(sights[number].name[:_NAME_MAX] for circle in circles for number in circle)
+    return names, any(sights[number].is_main for circle in circles for number in behind(circle, sights))
 
 
 def _is_stopped(header: flight.FlightHeader) -> bool:

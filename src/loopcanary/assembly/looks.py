@@ -10,7 +10,7 @@ from loopcanary.flight import FlightFile
 from loopcanary.flight.format import ProcessState
 from loopcanary.flight.looks import TaskLook
 from loopcanary.model import Config, Frame, LagIssue, Session
-from loopcanary.model.circles import task_circles
+from loopcanary.model.circles import behind, task_circles
 from loopcanary.model.issues.locks import Deadlock, TaskWait
 from loopcanary.model.outside import TaskSight
 from loopcanary.model.session import TaskSurvey, WaitingTasks
@@ -61,7 +61,7 @@ class FoundDeadlocks:
                 duration_ns=look.began_ns - since_ns,
                 loop=_UVLOOP if any(one.loop_type.startswith(_UVLOOP) for one in members) else "asyncio",
                 cycle=tuple(_waits(circle, sights, owns)),
-                waiting=_waiting(circle, sights),
+                waiting=sum(sights[number].count for number in behind(circle, sights) - {*circle}),
             )
             told = Told(issue=found, thread=_THREAD, scene=None, told_ns=0)
             with suppress(ValueError):  # the file holds impossible values
@@ -99,30 +99,9 @@ def _shown(frames: Sequence[Frame], owns: Owns) -> Iterator[StackFrame]:
         )
 
 
-def _waiting(circle: Sequence[int], sights: Sequence[TaskSight]) -> int:
-    """How many other tasks can go on only when one of these does, of those that are told."""
-    stuck = set(circle)
-    while True:
-        more = {
-            number
-            for number, sight in enumerate(sights)
-            if number not in stuck and sight.wait is not None and not stuck.isdisjoint(_rests_on(sight))
-        }
-        if not more:
-            return sum(sights[number].count for number in stuck.difference(circle))
-        stuck |= more
-
-
-def _rests_on(sight: TaskSight) -> Sequence[int]:
-    wait = sight.wait
-    if wait is None:
-        return ()
-    return wait.holders[:1] if wait.task is None else (wait.task,)
-
-
 def survey_of(file: FlightFile, owns: Owns) -> TaskSurvey | None:
-    """What the last look at the tasks found; None: there was none, or the process ended well, and its main task
-    had moved since the look before."""
+    """What the last look at the tasks found; None: there was none, or the process ended well and its main
+    task had moved since the look before."""
     header, look = file.header, file.look()
     if look is None or (header.state is ProcessState.ENDED and not _main_stands_still(look)):
         return None

@@ -37,6 +37,19 @@ def task_circles(tasks: Sequence[TaskSight]) -> list[tuple[int, ...]]:
     return [circle for circle in circles(waits_for) if len(circle) > 1]
 
 
+def behind(circle: Sequence[int], tasks: Sequence[TaskSight]) -> set[int]:
+    """The tasks of the circle, and those that can go on only when one of them does."""
+    stuck, found = set(circle), True
+    while found:
+        found = False
+        for number, task in enumerate(tasks):
+            on = None if number in stuck or task.wait is None else _only(task.wait)
+            if on in stuck:
+                stuck.add(number)
+                found = True
+    return stuck
+
+
 def is_lock(wait: TaskWait) -> bool:
     """Whether only one task can hold it."""
     return wait.what == "an asyncio.Lock"

@@ -109,15 +109,21 @@ class ProgramProgress:
     """The kind of hang, if the program does not start or does not end; None: it has no such hang."""
     hang_ns: int = 0
     """For how long."""
+    deadlock: tuple[str, ...] = ()
+    """Names of tasks that wait for each other."""
+    has_dead_main: bool = False
+    """The main task is one of them, or can go on only when one of them does."""
 
     def stuck(self, limit_ns: int) -> tuple[LoopProgress, ...]:
         """Loops that have been in one turn for longer than `limit_ns`; all loops if the program is
         stopped."""
         return tuple(loop for loop in self.loops if self.is_stopped or loop.busy_ns > limit_ns)
 
-    def is_healthy(self, limit_ns: int) -> bool:
-        """Whether the program is not stopped, and none of its loops is stuck."""
-        return not (self.is_stopped or self.stuck(limit_ns))
+    def is_healthy(self, limit_ns: int, *, deadlocks: bool = False) -> bool:
+        """Whether the program is not stopped, no loop is stuck, and its main task is in no deadlock;
+        `deadlocks`: nor any other task."""
+        is_dead = self.has_dead_main or (deadlocks and bool(self.deadlock))
+        return not (self.is_stopped or is_dead or self.stuck(limit_ns))
 
 
 def progress_of(lanes: Iterable[LaneReading], at_ns: int) -> tuple[LoopProgress, ...]:

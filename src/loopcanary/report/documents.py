@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopcanary.document.makers import NOTHING, dim, line, part, said, strong
-from loopcanary.document.parts import Block, Document, Heading, Indented
+from loopcanary.document.parts import Block, Document, Heading, Indented, Piece, Tone
 from loopcanary.model import IssueKind
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
@@ -39,13 +39,21 @@ def _nothing(report: Report) -> Iterator[Block]:
 
 def _next_step(report: Report) -> str:
     """What the reader of an empty report is to look at."""
-    for number, group in enumerate(report.issue_groups, report.sums.groups + 1):
-        if group.kind in (IssueKind.BOOT_HANG, IssueKind.EXIT_HANG, IssueKind.DEADLOCK):
-            return f"But {printable(group.title)}: {reading(f'show {number}', report.stores)}"
+    for group, step in _hangs(report, IssueKind.BOOT_HANG, IssueKind.EXIT_HANG, IssueKind.DEADLOCK):
+        return f"But {printable(group.title)}: {step}"
     return "Does it hang? `loopcanary dump PID` shows its threads, `dump PID --tasks` what tasks wait for."
 
 
+def _hangs(report: Report, *kinds: IssueKind) -> Iterator[tuple[IssueGroup, str]]:
+    """Bugs of these kinds, each with the command that shows it."""
+    for number, group in enumerate(report.issue_groups, report.sums.groups + 1):
+        if group.kind in kinds:
+            yield group, reading(f"show {number}", report.stores)
+
+
 def _bugs(report: Report, *, in_detail: bool) -> Iterator[Block]:
+    for group, step in _hangs(report, IssueKind.DEADLOCK):
+        yield line(Piece(f"deadlock: {printable(group.title)}", Tone.ALARM), dim(f": {step}"))
     found = report.sums
     watched = f"; watched for {report.watched.words}" if report.watched.total_ns else ""
     yield Heading(

@@ -1,5 +1,7 @@
 """Programs whose tasks wait for ever, each by a name, and others that look alike."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import sys
@@ -27,8 +29,13 @@ async def two_locks(inside=contextlib.nullcontext):
 
 async def two_locks_beside_work():
     stuck = asyncio.create_task(two_locks())
-    while not stuck.done():
-        await asyncio.sleep(0.02)
+    loop = asyncio.get_running_loop()
+
+    def turns():
+        loop.call_later(0.02, turns)
+
+    turns()
+    await stuck
 
 
 async def lock_and_task():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _DEFAULT = "5s"
 _UNHEALTHY = 1
+_NAMES_MAX = 6
 _HANGS = {
     "boot-hang": "an import hangs: it has waited in one call for",
     "exit-hang": "it does not end: the whole process has waited for",
@@ -38,16 +39,25 @@ _HANGS = {
     default=_DEFAULT,
     help=f"Longest allowed time between two waits for events. Default: {_DEFAULT}.",
 )
+@click.option("--deadlocks", is_flag=True, help="Also exit with 1 if any tasks wait for each other.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
 @click.option("--listen", type=WORD, metavar="[HOST:]PORT", help="Answer by HTTP until Ctrl-C.")
 @store_option
 def command(
-    *, pid: int | None, name: str | None, limit: str, form: str, listen: str | None, store: Path | None
+    *,
+    pid: int | None,
+    name: str | None,
+    limit: str,
+    deadlocks: bool,
+    form: str,
+    listen: str | None,
+    store: Path | None,
 ) -> int:
     """Check that every watched loop makes progress: in all your programs, or in one.
 
     Exits with 0 if each loop waits for events, or has done so in the last 5 s (--limit). Exits with 1 if a
-    loop has not, if a program is stopped by a signal, or if no such program is watched.
+    loop has not, if a program's main task waits in a deadlock, if a program is stopped by a signal, or if no
+    such program is watched.
     """
     from loopcanary.assembly.health import programs
 
@@ -58,10 +68,12 @@ def command(
 
         return serve(
             listen,
-            lambda asked: _answer(look(), limit_ns if asked is None else duration_of(asked, "--limit")),
+            lambda asked: _answer(
+                look(), limit_ns if asked is None else duration_of(asked, "--limit"), deadlocks
+            ),
         )
     found = look()
-    is_healthy, answer = _answer(found, limit_ns)
+    is_healthy, answer = _answer(found, limit_ns, deadlocks)
     if form == "json":
         click.echo(answer)
     elif found:
@@ -71,10 +83,11 @@ def command(
     return 0 if is_healthy else _UNHEALTHY
 
 
-def _answer(found: Sequence[ProgramProgress], limit_ns: int) -> tuple[bool, str]:
+def _answer(found: Sequence[ProgramProgress], limit_ns: int, deadlocks: bool) -> tuple[bool, str]:
     """Whether every loop makes progress, and the programs as JSON."""
-    is_healthy = bool(found) and all(one.is_healthy(limit_ns) for one in found)
-    return is_healthy, json.dumps({"programs": [_as_json(one, limit_ns) for one in found]}, indent=1)
+    is_healthy = bool(found) and all(one.is_healthy(limit_ns, deadlocks=deadlocks) for one in found)
+    programs = [_as_json(one, limit_ns, deadlocks) for one in found]
+    return is_healthy, json.dumps({"programs": programs}, indent=1)
 
 
 def _nothing(pid: int | None, name: str | None) -> str:
@@ -88,7 +101,7 @@ def _nothing(pid: int | None, name: str | None) -> str:
 
 
 def _line(one: ProgramProgress, limit_ns: int) -> str:
-    from loopcanary.words.text import printable
+    from loopcanary.words.text import count_of, printable
 
     who = f"{printable(one.name, 100)} (pid {one.pid})"
     if one.is_stopped:
@@ -99,6 +112,10 @@ def _line(one: ProgramProgress, limit_ns: int) -> str:
         return (
             f"{who}: {_HANGS[one.hang.value]} {format_duration(one.hang_ns)}: `loopcanary report` says where"
         )
+    if one.deadlock:
+        main = ", and the main task for them" if one.has_dead_main else ""
+        names = ", ".join(printable(name, 60) for name in one.deadlock[:_NAMES_MAX])
+        return f"{who}: {count_of(len(one.deadlock), 'task')} wait for each other{main}: {names}"
     if not one.loops:
         return f"{who}: no loop runs"
     busiest = max(one.loops, key=lambda loop: loop.busy_ns)
@@ -115,16 +132,17 @@ def _stuck_words(loop: LoopProgress) -> str:
     return f"{where} has not waited for events for {format_duration(loop.busy_ns)}{inside}"
 
 
-def _as_json(one: ProgramProgress, limit_ns: int) -> dict[str, object]:
+def _as_json(one: ProgramProgress, limit_ns: int, deadlocks: bool) -> dict[str, object]:
     stuck = one.stuck(limit_ns)
     return {
         "name": one.name,
         "pid": one.pid,
-        "healthy": one.is_healthy(limit_ns),
+        "healthy": one.is_healthy(limit_ns, deadlocks=deadlocks),
         "stopped": one.is_stopped,
         "hang": None
         if one.hang is None
         else {"kind": one.hang.value, "duration_ms": one.hang_ns / 1_000_000},
+        "deadlock": list(one.deadlock),
         "loops": [
             {
                 "thread": loop.thread,
