@@ -119,6 +119,8 @@ def _until_it_hangs():
 
     def started(self, run, start=Apart._started):
         thread = start(self, run)
+        if thread is None:  # CPython 3.12 gives none while the interpreter ends
+            return None
         join = thread.join
 
         def patient(timeout_s):

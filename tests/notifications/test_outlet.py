@@ -135,3 +135,21 @@ def test_a_try_that_takes_too_long_is_cut():
     assert receiver.may.is_set()
     outlet.close(GIVES_UP_S)
     assert outlet.counts.sent == 1
+
+
+class NoThread(PythonThread):
+    def start(self) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+
+def test_what_is_left_is_delivered_where_there_are_no_threads_any_more():
+    receiver = Receiver()
+    receiver.may.set()
+    outlet = Outlet(receiver, NoThread)
+    for notice in notices(2):
+        outlet.send(notice)
+    outlet.look(time.monotonic_ns())
+    assert receiver.taken == []
+    outlet.close(GIVES_UP_S)
+    assert [notice.title for notice in receiver.taken] == ["0", "1"]
+    assert outlet.counts.lost == 0

@@ -121,23 +121,25 @@ class Outlet:
         with self._lock:
             self._is_over = True
             starts = bool(self._queue) and not self._is_busy
-        if starts:
-            self._start()
+        if starts and not self._start():
+            self._run()  # CPython 3.12 gives no thread while the interpreter ends
         if self.rest(patience_s):
             self._receiver.close()
         with self._lock:
             while self._queue:
                 self._lose(self._queue.popleft(), "the process ended before they were sent")
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
+        """False: the system gives no thread now."""
         self._is_busy, self._began_ns = True, time.monotonic_ns()
         thread = self._make_thread(self._run)
         try:
             thread.start()
-        except (OSError, RuntimeError):  # the system gives none now
+        except (OSError, RuntimeError):
             self._is_busy = False
-        else:
-            self._thread = thread
+            return False
+        self._thread = thread
+        return True
 
     def _run(self) -> None:
         """On a thread of its own, until the queue is empty or the receiver is to be tried later."""
