@@ -31,6 +31,8 @@ from loopcanary.model import (
     TraceFigures,
 )
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
+from loopcanary.model.session import TaskSurvey, WaitingTasks
+from loopcanary.model.stack_frame import StackFrame
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.store import Retention, Store
 from loopcanary.ui.app import application
@@ -268,6 +270,18 @@ def test_each_late_frame_has_the_words_of_its_own_stall(store: Store):
     ]
     assert [all(word in row for word in words) for row, words in zip(rows, said, strict=True)] == [True] * 4
     assert "c-lock" not in text
+
+
+def test_a_run_s_page_says_what_its_tasks_waited_for(store: Store):
+    frame = StackFrame(function="work", qualname="work", file="/srv/jobs.py", line=11, in_app=True)
+    waits = WaitingTasks(
+        count=50, name="worker-1", waits="wait for an item", since_wall_ns=BEGAN, frames=(frame,)
+    )
+    survey = TaskSurvey(taken_wall_ns=BEGAN + 5 * S, tasks=51, groups=(waits,))
+    store.put([replace(SESSION, survey=survey)], [])
+    page = let_in(client_of(store)).get(f"/session?id={SESSION.id}").text
+    for words in ("51 tasks of asyncio", "wait for an item", "5.00 s", "jobs.py:11", "work"):
+        assert words in page
 
 
 def test_requests_are_on_overview_and_run_and_not_on_frames(store: Store):
