@@ -14,6 +14,12 @@ from typing import Any
 
 import pytest
 
+from loopcanary import outside
+from loopcanary.assembly.dump import look_at
+from loopcanary.document import markdown
+from loopcanary.model.outside import ProcessSight
+from loopcanary.report.dump import dump_document
+
 from .watching import GIVES_UP_S, PROGRAMS, Watched
 
 WAITING = PROGRAMS / "waiting.py"
@@ -51,6 +57,8 @@ class Seen:
     """Those of programs that judged themselves."""
     health: dict[tuple[str, ...], tuple[int, dict[str, Any]]]
     """Exit status and answer of `loopcanary health` with these words."""
+    refused: str
+    """The dump of `without_work` where its memory may not be read."""
 
 
 def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -90,6 +98,18 @@ def health_of(watched: Watched, *words: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, program
 
 
+def kept_look(pid: int) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outside.Memory, "__enter__", refuse)
+        sight = look_at(pid, with_tasks=True)
+    assert isinstance(sight, ProcessSight), sight
+    return markdown.render(dump_document(sight, everything=False))
+
+
+def refuse(_memory: outside.Memory) -> outside.Memory:
+    raise outside.NotReadableError("refused")
+
+
 def end(programs: list[subprocess.Popen[str]]) -> None:
     for program in programs:
         program.kill()
@@ -109,11 +129,12 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     try:
         living = until_told(kept, names)
         judged = until_told(judging, {"itself"})
+        refused = kept_look(started["without_work"].pid)
         health = {(name, *words): health_of(kept, str(started[name].pid), *words) for name, *words in ASKED}
     finally:
         end(programs)
     dead = kept.report()
-    return Seen(by_name(living), by_name(dead), deadlocks_in(dead), deadlocks_in(judged), health)
+    return Seen(by_name(living), by_name(dead), deadlocks_in(dead), deadlocks_in(judged), health, refused)
 
 
 @pytest.mark.parametrize("name", DEADLOCKS)
@@ -161,3 +182,8 @@ def test_a_program_that_is_interrupted_leaves_the_look_from_before(watched):
     (session,) = kept.report()["sessions"]
     assert session["end"] == "exit"
     assert [group["count"] for group in session["survey"]["groups"]] == [1, 20]
+
+
+def test_where_memory_may_not_be_read_the_watchdog_s_look_is_shown(seen: Seen):
+    for words in ("21 tasks of asyncio", WAITS["without_work"], "this is what its watchdog saw"):
+        assert words in seen.refused

@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import platform
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopcanary import flight, outside
 from loopcanary.assembly import native_module
+from loopcanary.assembly.health import runs
 from loopcanary.diagnosis.samples.syscalls import syscall_name
+from loopcanary.engine.flight_place import SHARED_MEMORY, in_memory
 from loopcanary.engine.recorder import SUFFIX
 from loopcanary.facts import program_of_command_line
 from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, Unseen
+from loopcanary.model.units import format_duration
 from loopcanary.outside.memory import mapped_files, mappings, openable
 from loopcanary.source_text import FileSources
+from loopcanary.store.recovery.forensics import session_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +40,35 @@ def look_at(pid: int, *, with_tasks: bool = False) -> ProcessSight | Unseen:
     try:
         return _look_at(pid, with_tasks)
     except outside.OutsideError as error:
-        return Unseen(why=str(error), is_refused=isinstance(error, outside.NotReadableError))
+        is_refused = isinstance(error, outside.NotReadableError)
+        kept = _kept_look(pid) if is_refused and with_tasks else None
+        return kept or Unseen(why=str(error), is_refused=is_refused)
+
+
+def _kept_look(pid: int) -> ProcessSight | None:
+    """What its own watchdog saw of its tasks; None: the process is not watched, or was not looked at."""
+    for path in in_memory(SHARED_MEMORY):
+        with suppress(flight.FlightError, OSError), flight.FlightFile.open(path) as file:
+            header = file.header
+            look = file.look() if header.pid == pid and runs(file, header) else None
+            if look is None:
+                continue
+            session = session_of(file.facts(), header)
+            age = format_duration(max(time.monotonic_ns() - look.began_ns, 0))
+            told = f"; one task of each of {look.groups} groups is told" if look.groups else ""
+            return ProcessSight(
+                pid=pid,
+                command=session.name,
+                executable="",
+                python=session.python.removeprefix("CPython "),
+                age_ns=max(time.monotonic_ns() - header.started_ns, 0),
+                taken_wall_ns=header.clock.to_wall_ns(look.began_ns),
+                threads=(),
+                tasks=look.sights(),
+                session=session.id,
+                notes=(f"its memory may not be read: this is what its watchdog saw {age} ago{told}",),
+            )
+    return None
 
 
 def _look_at(pid: int, with_tasks: bool) -> ProcessSight:

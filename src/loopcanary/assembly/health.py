@@ -40,7 +40,7 @@ def programs(
     for path in _paths(stores, shared_memory):
         with suppress(flight.FlightError, OSError), flight.FlightFile.open(path) as file:
             header = file.header
-            if (pid is None or header.pid == pid) and file.identity not in found and _runs(file, header):
+            if (pid is None or header.pid == pid) and file.identity not in found and runs(file, header):
                 found[file.identity] = _progress(file, header)
     wanted = (one for one in found.values() if name in (None, one.name))
     return sorted(wanted, key=lambda one: (one.started_ns, one.pid))
@@ -57,7 +57,8 @@ def _paths(stores: Iterable[Path], shared_memory: Path) -> Iterator[Path]:
             yield from (path if str(path).startswith(REACHED) else path.resolve() for path in names)
 
 
-def _runs(file: flight.FlightFile, header: flight.FlightHeader) -> bool:
+def runs(file: flight.FlightFile, header: flight.FlightHeader) -> bool:
+    """Whether the process of this flight file runs."""
     if header.ended_ns is not None:
         return False
     alive = flight.liveness(header)

@@ -37,7 +37,9 @@ def task_blocks(process: ProcessSight, tasks: Tasks, *, everything: bool) -> Ite
     that they await."""
     dead = task_circles(tasks)
     loops = len({task.loop for task in tasks})
-    found = f"{count_of(len(tasks), 'task')} of asyncio" + (f", in {loops} loops" if loops > 1 else "")
+    found = f"{count_of(_size(range(len(tasks)), tasks), 'task')} of asyncio" + (
+        f", in {loops} loops" if loops > 1 else ""
+    )
     told = [_circle_words(circle, tasks) for circle in dead[:_CIRCLES_MAX]]
     if len(dead) > _CIRCLES_MAX:
         told.append(f"and {count_of(len(dead) - _CIRCLES_MAX, 'more circle')} (JSON has all)")
@@ -48,7 +50,7 @@ def task_blocks(process: ProcessSight, tasks: Tasks, *, everything: bool) -> Ite
         yield NOTHING
         yield from _group(group, tasks, process, everything)
     if len(groups) > _GROUPS_MAX:
-        rest = sum(map(len, groups[_GROUPS_MAX:]))
+        rest = sum(_size(group, tasks) for group in groups[_GROUPS_MAX:])
         places = f"in {len(groups) - _GROUPS_MAX:,} more groups (JSON has all)"
         yield from (NOTHING, line(dim(f"and {count_of(rest, 'task')} {places}")))
 
@@ -142,12 +144,13 @@ def _which(task: TaskSight) -> str:
 
 def _group(numbers: Sequence[int], tasks: Tasks, process: ProcessSight, everything: bool) -> Iterator[Block]:
     one = tasks[numbers[0]]
-    who = f"task {_name(one)}" if len(numbers) == 1 else count_of(len(numbers), "task")
+    size = _size(numbers, tasks)
+    who = f"task {_name(one)}" if size == 1 else count_of(size, "task")
     main = dim("  main task") if one.is_main else ""
     yield sentences(strong(who), "  ", Piece(wait_words(numbers, tasks), Tone.NUMBER), main)
     inside: list[Block] = []
-    if len(numbers) > 1:
-        inside.append(sentences(dim(_names(numbers, tasks))))
+    if size > 1:
+        inside.append(sentences(dim(_names(numbers, size, tasks))))
     own = _own(one)
     frames = one.frames if everything else tuple(frame for frame in (own,) if frame is not None)
     inside.append(Frames(tuple(frame_lines(frames, process, everything))))
@@ -156,9 +159,10 @@ def _group(numbers: Sequence[int], tasks: Tasks, process: ProcessSight, everythi
     yield Indented(tuple(inside))
 
 
-def _names(numbers: Sequence[int], tasks: Tasks) -> str:
-    names = ", ".join(_name(tasks[number]) for number in numbers[:_NAMES_MAX])
-    return names + (f" and {len(numbers) - _NAMES_MAX:,} more" if len(numbers) > _NAMES_MAX else "")
+def _names(numbers: Sequence[int], size: int, tasks: Tasks) -> str:
+    shown = numbers[:_NAMES_MAX]
+    names = ", ".join(_name(tasks[number]) for number in shown)
+    return names + (f" and {size - len(shown):,} more" if size > len(shown) else "")
 
 
 # ---- JSON --------------------------------------------------------------------------------------------
@@ -182,6 +186,7 @@ def _task_to_dict(task: TaskSight) -> Json:
         "state": task.state.value,
         "waits_for": None if task.wait is None else _wait_to_dict(task.wait),
         "truncated": task.truncated,
+        "count": task.count,
         "frames": [frame_to_dict(frame) for frame in task.frames],
     }
 
