@@ -186,6 +186,8 @@ def test_group_and_stack_of_a_program_that_hangs(survey: Any, tmp_path: Path, pa
         assert "in work" in group
         stack = "\n".join(line.plain for line in LivePages().stack(row, 100))
         assert f"process {program.pid}" in stack or "ptrace_scope" in stack or "SYS_PTRACE" in stack
+        tasks = "\n".join(line.plain for line in LivePages().tasks(row, 100))
+        assert "asyncio" in tasks or "ptrace_scope" in tasks or "SYS_PTRACE" in tasks
         program.kill()
         program.wait()
         row = until(lambda: eyes.row(lambda row: row.state is State.KILLED))

@@ -39,6 +39,9 @@ class Told:
     def stack(self, row: LaneRow, _width: int) -> Sequence[Text]:
         return [Text(f"stack of {row.program}"), *(Text(f"frame {n}") for n in range(60))]
 
+    def tasks(self, row: LaneRow, _width: int) -> Sequence[Text]:
+        return [Text(f"tasks of {row.program}")]
+
     def group(self, row: LaneRow, _width: int) -> Sequence[Text]:
         return [Text(f"group of {row.program} [bold]as it is[/bold]")]
 
@@ -145,6 +148,8 @@ def test_odd_sizes(size: tuple[int, int]):
         assert "hung" in screen.text()
         await screen.press("l")
         await screen.until(lambda text: "stack of" in text)
+        await screen.press("q", "w")
+        await screen.until(lambda text: "tasks of" in text)
 
     drive(story, size=size)
 

@@ -31,6 +31,13 @@ class LivePages:
 
     def stack(self, row: LaneRow, width: int) -> Sequence[Text]:
         """The threads of the row's process, the row's own first."""
+        return self._dump(row, width, with_tasks=False)
+
+    def tasks(self, row: LaneRow, width: int) -> Sequence[Text]:
+        """What the tasks of the row's process wait for."""
+        return self._dump(row, width, with_tasks=True)
+
+    def _dump(self, row: LaneRow, width: int, *, with_tasks: bool) -> Sequence[Text]:
         from loopcanary.assembly.dump import look_at
         from loopcanary.model.outside import Unseen
         from loopcanary.report.dump import dump_document
@@ -40,7 +47,7 @@ class LivePages:
             return [Text(f"Process {row.pid} has ended. Key g shows its last stall.")]
         if not row.is_near:
             return [Text(f"Process {row.pid} runs in another container: run `loopcanary dump` there.")]
-        sight = look_at(row.pid)
+        sight = look_at(row.pid, with_tasks=with_tasks)
         if isinstance(sight, Unseen):
             return [Text(sight.why)]
         threads = sorted(sight.threads, key=lambda thread: thread.tid != row.tid)

@@ -25,7 +25,7 @@ from loopcanary.words.text import printable
 
 _LEAST_HEIGHT = 14
 """Lower screens have no room for the lines about the chosen row."""
-_KEYS = "? help  q quit  l stack  g bug  s sort  r reverse  / filter  a all  p pause  t light"
+_KEYS = "? help  q quit  l stack  w tasks  g bug  s sort  r reverse  / filter  a all  p pause  t light"
 _ORDERS = tuple(ORDERS)
 
 
@@ -47,6 +47,7 @@ class Top(App[None]):
         Binding("q,ctrl+c", "quit", "quit"),
         Binding("escape", "leave", "quit"),
         Binding("l,enter", "stack", "live stack"),
+        Binding("w", "tasks", "tasks"),
         Binding("g", "group", "bug"),
         Binding("s", "order(1)", "order"),
         Binding("S", "order(-1)", "previous order"),
@@ -236,10 +237,16 @@ class Top(App[None]):
         self._table.focus()
 
     def action_stack(self) -> None:
+        self._live("live stack", self._pages.stack)
+
+    def action_tasks(self) -> None:
+        self._live("tasks", self._pages.tasks)
+
+    def _live(self, what: str, load: Callable[[LaneRow, int], Sequence[Text]]) -> None:
         row = self._table.chosen
         if row is not None:
-            title = f"live stack: {printable(row.program, 40)}, pid {row.pid}"
-            self.push_screen(LivePage(title, lambda width: self._pages.stack(row, width), every_s=1.0))
+            title = f"{what}: {printable(row.program, 40)}, pid {row.pid}"
+            self.push_screen(LivePage(title, lambda width: load(row, width), every_s=1.0))
 
     def action_group(self) -> None:
         row = self._table.chosen

@@ -23,6 +23,7 @@ _WRAPPER = Console()
 HELP = (
     ("up down, j k", "choose a loop; page up, page down, home, end"),
     ("l, enter", "live stack: what every thread of its process does now (as `loopcanary dump`)"),
+    ("w", "what its tasks wait for (as `loopcanary dump --tasks`)"),
     ("g", "the bug of its last stall (as `loopcanary show`)"),
     ("s, S", "next order, previous order: trouble, busy, delay, callbacks, stalls, latest, program, pid"),
     ("r", "reverse the order"),
@@ -45,6 +46,9 @@ class Pages(Protocol):
 
     def stack(self, row: LaneRow, width: int) -> Sequence[Text]:
         """The stacks of the row's process now."""
+
+    def tasks(self, row: LaneRow, width: int) -> Sequence[Text]:
+        """What the tasks of the row's process wait for now."""
 
     def group(self, row: LaneRow, width: int) -> Sequence[Text]:
         """The bug behind the row's last stall."""
