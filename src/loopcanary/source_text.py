@@ -159,4 +159,8 @@ def as_written(culprit: Culprit | None, started_wall_ns: int) -> Culprit | None:
     if culprit is None or culprit.source is not None:
         return culprit
     lines = lines_as_run(culprit.file, started_wall_ns)
-    return replace(culprit, source=lines[culprit.line - 1].strip()) if culprit.line <= len(lines) else culprit
+    return (
+        replace(culprit, source=lines[culprit.line - 1].strip())
+        if 0 < culprit.line <= len(lines)
+        else culprit
+    )

@@ -125,7 +125,8 @@ typedef enum {
     LC_LOOK_NOTHING = 0, /* there is no asyncio whose tasks can be read */
     LC_LOOK_GOES_ON = 1, /* a part of it is done */
     LC_LOOK_IS_OVER = 2, /* and written */
-    LC_LOOK_FOUND = 3    /* the same, with a circle that was not told before */
+    LC_LOOK_FOUND = 3,   /* the same, with a circle that was not told before */
+    LC_LOOK_SUSPECTS = 4 /* the same, with one that the look before had not seen */
 } lc_look_result;
 
 struct lc_slot_writer;

@@ -42,8 +42,12 @@ static void end(lc_watchdog *w, lc_task_looks *looks, bool found)
 
 static uint64_t look(lc_watchdog *w, lc_task_looks *looks, uint64_t now_ns)
 {
-    if (!looks->goes_on && !begin(w, looks)) {
-        return LC_NO_DEADLINE;
+    if (!looks->goes_on) {
+        looks->due_ns = now_ns + w->settings.look_ns; /* for another try, where there is no room now */
+        looks->turns_before = looks->turns;
+        if (!begin(w, looks)) {
+            return looks->due_ns;
+        }
     }
     const uint64_t before_ns = lc_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     const lc_look_result result = w->source->look(w->source, &looks->writer, now_ns);
@@ -55,10 +59,10 @@ static uint64_t look(lc_watchdog *w, lc_task_looks *looks, uint64_t now_ns)
     if (result != LC_LOOK_NOTHING) {
         end(w, looks, result == LC_LOOK_FOUND);
     }
-    const uint64_t rest_ns = looks->cost_ns * COST_SHARE;
+    const uint64_t rest_ns = result == LC_LOOK_SUSPECTS ? 0 : looks->cost_ns * COST_SHARE;
     looks->due_ns = now_ns + (rest_ns > w->settings.look_ns ? rest_ns : w->settings.look_ns);
     looks->cost_ns = 0;
-    looks->quiet++;
+    looks->quiet += looks->turns == looks->turns_before; /* else it saw what was before the last turn */
     return looks->quiet < QUIET_LOOKS ? looks->due_ns : LC_NO_DEADLINE;
 }
 

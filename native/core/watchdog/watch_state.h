@@ -49,11 +49,12 @@ typedef struct {
 
 /* Of the looks at tasks (task_look.c). */
 typedef struct {
-    uint64_t due_ns;  /* the next one; 0: none was asked for yet */
-    uint64_t cost_ns; /* CPU time of the one that goes on */
-    uint64_t serial;  /* of the last one */
-    uint64_t turns;   /* of all loops, at the last look or after it */
-    uint32_t quiet;   /* looks since a loop has turned */
+    uint64_t due_ns;       /* the next one; 0: none was asked for yet */
+    uint64_t cost_ns;      /* CPU time of the one that goes on */
+    uint64_t serial;       /* of the last one */
+    uint64_t turns;        /* of all loops, at the last look or after it */
+    uint64_t turns_before; /* at the begin of the one that goes on */
+    uint32_t quiet;        /* looks since a loop has turned */
     bool goes_on;
     lc_slot_writer writer;
 } lc_task_looks;

@@ -91,6 +91,7 @@
     X(owner_shim,                    3,         3,         3,    3,    3)      \
     X(owner_end,                     3,         4,         4,    5,    4)      \
     X(shim_ends_chain,               0,         1,         1,    1,    1)      \
+    X(code_names,                   32,        32,        32,   32,   32)      \
     X(code_exceptions,              40,        40,        40,   40,   40)      \
     X(code_stack_size,              68,        64,        64,   64,   64)      \
     X(code_locals,                  76,        72,        72,   72,   72)      \
@@ -104,6 +105,7 @@
     X(code_bytes,                  184,       192,       200,  208,  208)      \
     X(object_type,                   8,         8,         8,    8,    8)      \
     X(var_size,                     16,        16,        16,   16,   16)      \
+    X(tuple_items,                  24,        24,        24,   32,   32)      \
     X(bytes_data,                   32,        32,        32,   32,   32)      \
     X(str_length,                   16,        16,        16,   16,   16)      \
     X(str_state,                    32,        32,        32,   32,   32)      \

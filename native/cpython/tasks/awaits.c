@@ -14,7 +14,8 @@ enum {
     CALLBACKS = 40,
     WRAPPED = 16,
     HEAD_MAX = LC_FRAME_BYTES_MAX + 96,
-    MANAGERS_DEEP = 4
+    MANAGERS_DEEP = 4,
+    NAMES_MAX = 1024
 };
 
 /* Types with one word, what they await: Objects/genobject.c, Objects/iterobject.c; asyncio's is the end, a future. */
@@ -128,9 +129,26 @@ static bool exit_at(const lc_cpython_source *source, const generator *g, uint32_
            lc_str_ends(source, out->function, ".__exit__");
 }
 
-static void keep(lc_await *await, uint64_t object, uint64_t function)
+/* Whether the frame's code calls something `release`, as `with` does not: then its block may hold nothing. */
+static bool releases(const lc_cpython_source *source, uint64_t code)
 {
-    if (object != 0 && await->held_count < LC_HELD_MAX) {
+    const uint64_t names = lc_word_at(source, code + source->layout.code_names);
+    const lc_layout *l = &source->layout;
+    const bool is_tuple = names != 0 && lc_type_at(source, names) == source->at.tuple_type;
+    const uint64_t count = is_tuple ? lc_word_at(source, names + l->var_size) : 0;
+    for (uint64_t i = 0; i < count && i < NAMES_MAX; i++) {
+        if (lc_str_is(source, lc_word_at(source, names + l->tuple_items + 8 * i), "release")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where there is no more room, locks go before what is none. */
+static void keep(lc_await *await, uint64_t object, uint64_t function, bool is_lock)
+{
+    if (object != 0 && (is_lock || await->held_count < LC_HELD_MAX)) {
+        await->held_count -= await->held_count == LC_HELD_MAX;
         await->held[await->held_count++] = (lc_held){object, function};
     }
 }
@@ -145,15 +163,19 @@ static bool is_generators(const lc_cpython_source *source, uint64_t function)
 /* asyncio.Condition holds its lock; a manager that contextlib makes of a generator, what the generator does. */
 static void add_held(lc_cpython_source *source, const generator *g, lc_await *await, uint32_t deep)
 {
-    for (uint32_t i = 0; i < g->count && await->held_count < LC_HELD_MAX; i++) {
+    for (uint32_t i = 0; i < g->count; i++) {
         lc_held held;
         generator inner;
         if (!exit_at(source, g, i, &held)) {
             continue;
         }
-        keep(await, held.object, held.function);
-        if (lc_str_is(source, held.function, "_ContextManagerMixin.__aexit__")) {
-            keep(await, lc_attribute(source, held.object, "_lock"), 0);
+        const bool is_lock = lc_str_is(source, held.function, LC_LOCK_EXIT);
+        if (is_lock && releases(source, g->await.code)) {
+            continue;
+        }
+        keep(await, held.object, held.function, is_lock);
+        if (is_lock) {
+            keep(await, lc_attribute(source, held.object, "_lock"), 0, true);
         }
         if (deep > 0 && is_generators(source, held.function) &&
             read_generator(source, lc_attribute(source, held.object, "gen"), &inner)) {

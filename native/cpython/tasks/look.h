@@ -7,9 +7,9 @@
 #include "cpython/tasks/tasks.h"
 
 #define LC_LOOK_TASKS_MAX 16384u
-#define LC_LOOK_HELD_TASKS_MAX 4096u
+#define LC_LOOK_HELD_MAX 16384u
 #define LC_LOOK_THREADS_MAX 256u
-#define LC_LOOK_CODES 64u
+#define LC_LOOK_KNOWN 64u
 #define LC_LOOK_TOLD 16u
 
 /* What is kept of a task from one look to the next. */
@@ -18,6 +18,7 @@ typedef struct {
     uint64_t place; /* a hash of the places at which it waits */
     uint64_t self;  /* of these, and of all objects around: another one where it has gone on */
     uint64_t since_ns;
+    uint32_t has_timeout, is_told;
 } lc_task_note;
 
 typedef struct lc_task_look {
@@ -27,16 +28,17 @@ typedef struct lc_task_look {
     lc_task task; /* scratch */
     lc_thread_ref threads[LC_LOOK_THREADS_MAX];
     struct {
-        uint64_t code;
-        bool acquires;
-    } codes[LC_LOOK_CODES]; /* known since the look began */
-    uint64_t began_ns;      /* of the look that goes on; 0: none does */
+        uint64_t at;
+        uint32_t what;
+    } codes[LC_LOOK_KNOWN], exits[LC_LOOK_KNOWN]; /* known since the look began, by address */
+    uint64_t began_ns;                            /* of the look that goes on; 0: none does */
+    bool is_new;                                  /* a circle of this look was not there in the one before */
     uint32_t count, done, others;
     uint32_t before_count, held_count;
     uint32_t told_count;
     uint64_t told[LC_LOOK_TOLD];            /* circles, by hashes */
     lc_pair found[LC_LOOK_TASKS_MAX];       /* a task and the lock or task that it waits for, 0 none */
-    lc_pair held[LC_LOOK_HELD_TASKS_MAX];   /* a lock and the number of a task that holds it */
+    lc_pair held[LC_LOOK_HELD_MAX];         /* a lock and the number of a task that holds it */
     lc_pair order[LC_LOOK_TASKS_MAX];       /* a place and the number of a task */
     uint32_t next[LC_LOOK_TASKS_MAX];       /* number of the task that one waits for, from 1 */
     uint32_t walk[LC_LOOK_TASKS_MAX];       /* in which walk it was seen; then its circle */

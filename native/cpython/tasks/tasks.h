@@ -16,7 +16,8 @@
 #define LC_TASKS_MAX 100000u
 #define LC_JUNK_MAX 100000u
 #define LC_AWAITS_MAX 256u
-#define LC_HELD_MAX 8u
+#define LC_HELD_MAX 16u
+#define LC_LOCK_EXIT "_ContextManagerMixin.__aexit__" /* of asyncio's locks, semaphores and conditions */
 
 /* Where this asyncio has its tasks. */
 typedef struct {

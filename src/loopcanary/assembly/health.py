@@ -95,10 +95,10 @@ def _deadlock(file: flight.FlightFile) -> tuple[tuple[str, ...], bool]:
     look = file.look(has_circle=True)
     if look is None:
         return (), False
-    from loopcanary.model.circles import behind, task_circles
+    from loopcanary.model.circles import behind
 
     sights = look.sights()
-    circles = task_circles(sights)
+    circles = look.circles_of(sights)
     names = tuple(sights[number].name[:_NAME_MAX] for circle in circles for number in circle)
     return names, any(sights[number].is_main for circle in circles for number in behind(circle, sights))
 

@@ -39,22 +39,20 @@ class FoundDeadlocks:
     def new(self, file: FlightFile, session: Session, config: Config, owns: Owns) -> Sequence[LagIssue]:
         """Those of the last look that were not given; the same has the same id whoever reads it. None with
         `locks`, whose tracer tells more of them. `file`: the program's flight file, open."""
-        if config.locks:
-            return ()
         look = file.look(after=self._serial, has_circle=True)
         if look is None:
             return ()
         self._serial = look.serial
-        return list(self._issues(look, file, session, owns))
+        return () if config.locks else list(self._issues(look, file, session, owns))
 
     def _issues(self, look: TaskLook, file: FlightFile, session: Session, owns: Owns) -> Iterator[LagIssue]:
         sights = look.sights()
-        for circle in task_circles(sights):
+        for circle in look.circles_of(sights):
             members = [look.reads[number] for number in circle]
             key = tuple(sorted((one.address, one.since_ns or 0) for one in members))
             since_ns = max(one.since_ns or 0 for one in members)
-            if key in self._told or not 0 < since_ns < look.began_ns:
-                continue  # they were seen once: they may go on
+            if key in self._told:
+                continue
             self._told.add(key)
             found = Deadlock(
                 began_wall_ns=file.header.clock.to_wall_ns(since_ns),
@@ -88,7 +86,7 @@ def _waits(circle: Sequence[int], sights: Sequence[TaskSight], owns: Owns) -> It
 
 def _shown(frames: Sequence[Frame], owns: Owns) -> Iterator[StackFrame]:
     """Without what asyncio does there."""
-    own = [frame for frame in frames if not frame.file.rpartition("/")[0].endswith("/asyncio")]
+    own = [frame for frame in frames if not f"/{frame.file.rpartition('/')[0]}".endswith("/asyncio")]
     for frame in own[:_FRAMES_MAX]:
         yield StackFrame(
             function=frame.qualname.rpartition(".")[2],
@@ -110,7 +108,9 @@ def survey_of(file: FlightFile, owns: Owns) -> TaskSurvey | None:
     clock, sights = header.clock, look.sights()
     groups = []
     for group in grouped(sights, task_circles(sights)):
-        one = sights[group[0]]
+        one = max((sights[number] for number in group), key=lambda sight: sight.count)
+        if one.count == 0:  # it is told for its name only, and counts elsewhere
+            continue
         groups.append(
             WaitingTasks(
                 count=sum(sights[number].count for number in group),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
@@ -10,12 +10,13 @@ from loopcanary.flight.header import Section, bounded, checked_section
 from loopcanary.flight.heap import SlotHeap
 from loopcanary.flight.source import ByteSource
 from loopcanary.late_dataclass import dataclass
+from loopcanary.model.circles import task_circles
 from loopcanary.model.outside import TaskSight
 from loopcanary.model.task_reads import TaskAwait, TaskRead, in_order, sights
 
 _TRIES: Final = 4
 _AWAITS_MAX: Final = 64
-_HELD_MAX: Final = 8
+_HELD_MAX: Final = 16
 _CIRCLES: Final = layout.LOOK_OFFSET + layout.LOOK.offsets["circles"]
 _STRIDES: Final = layout.SLOT_BYTES, 4 * layout.SLOT_BYTES
 
@@ -40,6 +41,14 @@ class TaskLook:
     def sights(self) -> tuple[TaskSight, ...]:
         """What each of `reads` waits for, in the same order."""
         return sights(self.reads)
+
+    def circles_of(self, tasks: Sequence[TaskSight]) -> list[tuple[int, ...]]:
+        """The circles among `sights()` that have stood still since a look before, by number."""
+        return [
+            circle
+            for circle in task_circles(tasks)
+            if all(0 < (tasks[number].since_ns or 0) < self.began_ns for number in circle)
+        ]
 
 
 def looks_section(source: ByteSource) -> Section:

@@ -43,6 +43,8 @@ _NO_LOCK = re.compile(
 
 def _blocks_around(frame: StackFrame, session: Session) -> Iterator[tuple[StackFrame, bool]]:
     """With whether it is something else."""
+    if frame.line < 1:
+        return
     lines = lines_as_run(frame.file, session.started_wall_ns)[: frame.line]
     depth = len(lines[-1]) if len(lines) == frame.line else 0
     for row, line in reversed(list(enumerate(lines, 1))):

@@ -118,7 +118,7 @@ class TaskSight:
     truncated: bool = False
     """There are more inner frames than are read."""
     count: int = 1
-    """How many tasks wait at the same places, with this one."""
+    """How many tasks wait like this one, with it; 0: another of them says."""
     since_ns: int | None = None
     """Since when it has waited like this, at least: monotonic; None: not known."""
 

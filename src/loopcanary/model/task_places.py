@@ -86,4 +86,4 @@ def has_timeout(frames: Sequence[Frame], exits: Sequence[str]) -> bool:
 
 def _key(frame: Frame) -> tuple[str, str] | None:
     folder, _, name = frame.file.rpartition("/")
-    return (name.removesuffix(".py"), frame.qualname) if folder.endswith("/asyncio") else None
+    return (name.removesuffix(".py"), frame.qualname) if f"/{folder}".endswith("/asyncio") else None

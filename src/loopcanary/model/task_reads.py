@@ -54,7 +54,7 @@ class TaskRead:
     awaits: tuple[TaskAwait, ...]
     """Outermost first."""
     count: int = 1
-    """How many tasks wait at the same places."""
+    """How many tasks wait like this one, with it; 0: another of them says."""
     since_ns: int | None = None
     """Since when it has waited like this, at least: monotonic; None: not known."""
 

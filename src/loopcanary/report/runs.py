@@ -20,6 +20,8 @@ from loopcanary.words.waiting import share_words
 
 _RUNS_MAX = 6
 _WAITING_MAX = 5
+_READ_MAX = 16_384
+"""Tasks that a look reads (native/cpython/tasks/look.h)."""
 _LOOPS_MAX = 6
 _HEADS = tuple(
     Head(words, is_number=True) for words in ("busy", "delay mean", "p50", "p90", "p99", "p99.9", "max")
@@ -60,7 +62,7 @@ def _survey(session: Session) -> Iterator[Block]:
     if survey is None:
         return
     there = "there were" if survey.tasks > 1 else "there was"
-    tasks = count_of(survey.tasks, "task")
+    tasks = f"{'at least ' if survey.tasks >= _READ_MAX else ''}{count_of(survey.tasks, 'task')}"
     yield line(dim(f"at {moment(survey.taken_wall_ns)} {there} {tasks} of asyncio:"))
     yield Indented(tuple(line(*_waiting(group, survey)) for group in survey.groups[:_WAITING_MAX]))
     if len(survey.groups) > _WAITING_MAX:

@@ -64,7 +64,7 @@ def grouped(tasks: Tasks, circles: Iterable[Sequence[int]]) -> list[list[int]]:
         key = (task.state, task.wait and task.wait.what, task.is_main, number in dead, task.frames)
         found.setdefault(key, []).append(number)
     return sorted(
-        found.values(),
+        (group for group in found.values() if _size(group, tasks)),
         key=lambda group: (group[0] not in dead, not tasks[group[0]].is_main, -_size(group, tasks)),
     )
 
