@@ -205,7 +205,6 @@ BUILT_IN: dict[str, dict[str, Any]] = {
         "bundle": "loopcanary.bundles.reading:BUNDLE",
         "blockcanary": "loopcanary.importers.blockcanary:BLOCKCANARY",
         "matrix": "loopcanary.importers.matrix:MATRIX",
-        "traces": "loopcanary.importers.traces:TRACES",
         "anr-watchdog": "loopcanary.importers.watchdog:WATCHDOG",
     },
 }

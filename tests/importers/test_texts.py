@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.importers.logs import FRAMES, PLAY, TRACES, WATCHDOG, block, logcat, old
+from tests.importers.logs import FRAMES, WATCHDOG, block, logcat, old
 
 from loopcanary.cli import main
-from loopcanary.importers import blockcanary, sources, traces, watchdog
+from loopcanary.importers import blockcanary, sources, watchdog
 from loopcanary.importers.java import place_of
 from loopcanary.model import Cause, Session, Stall
 from loopcanary.model.search import STALLS, IssueQuery
@@ -154,38 +154,6 @@ def test_a_logcat_as_eclipse_shows_it() -> None:
     assert stall.culprit.qualname == "MainActivity.Sleep"
 
 
-def test_threads_of_an_anr_and_their_deadlock() -> None:
-    (stall,), (session,) = taken(written("traces.txt", TRACES))
-    assert session.name == "com.example.shop"
-    assert stall.culprit is not None
-    assert stall.culprit.qualname == "Orders.load"
-    assert "Thread main waited for a com.example.shop.Db, which thread worker held." in stall.evidence
-    assert stall.evidence[-1].endswith("a deadlock: main, worker.")
-
-
-def test_an_anr_as_google_play_shows_it() -> None:
-    (stall,), _ = taken(written("a.md", PLAY))
-    assert stall.culprit is not None
-    assert (stall.culprit.qualname, stall.culprit.line) == ("Orders.load", 42)
-    assert stall.evidence[-1] == "Thread main waited for a com.example.shop.Db, which thread worker held."
-    assert [(one.name, [frame.qualname for frame in one.frames]) for one in stall.threads] == [
-        ("worker", ["Db.save"]),
-        ("Binder:4242_1", ["__ioctl", "__pthread_start(void*)"]),
-    ]
-
-
-def test_an_anr_that_was_copied_from_a_translated_page() -> None:
-    lines = [
-        'Hilo 1 "main" tid=1 Blocked El hilo principal espera at com.example.shop.Orders.load (SourceFile:1)',
-        "at android.os.Looper.loop (Looper.java:148)",
-        'Hilo 12 "worker" tid=12 Waiting Tiene el monitor at com.example.shop.Db.save (Db.java:7)',
-    ]
-    (stall,), _ = taken(written("a.txt", "\n".join(lines)))
-    assert stall.culprit is not None
-    assert stall.culprit.qualname == "Orders.load"
-    assert [thread.name for thread in stall.threads] == ["worker"]
-
-
 def test_the_report_has_nothing_of_python(capsys: Captured) -> None:
     (stall,), _ = taken(written("a.log", block(ran=1400)))
     capsys.readouterr()
@@ -249,7 +217,6 @@ def test_frames(text: str, found: CodePlace | None) -> None:
 PIECES = [
     *block().splitlines(),
     *WATCHDOG.splitlines(),
-    *TRACES.splitlines(),
     "time = 99999999999999999",
     "stack = ",
     "time = -1",
@@ -265,7 +232,7 @@ def test_no_lines_raise(lines: list[str]) -> None:
     def each() -> Iterator[object]:
         for stream in sources.streams(lines):
             assert all(isinstance(line, Line) for line in stream)
-            for importer in (blockcanary.BLOCKCANARY, watchdog.WATCHDOG, traces.TRACES):
+            for importer in (blockcanary.BLOCKCANARY, watchdog.WATCHDOG):
                 yield from importer.find(stream, near_wall_ns=1_500_000_000_000_000_000)
 
     for found in each():

@@ -22,9 +22,11 @@ def main() -> int:
     parser.add_argument("--kind", default="*", metavar="PATTERN", help="only those with such a name")
     parser.add_argument("--at-once", type=int, default=32, metavar="N", help="programs, most of which sleep")
     parser.add_argument("--starting", type=int, default=2, metavar="N", help="programs that start at once")
+    parser.add_argument("--by-default", action="store_true", help="without the option --locks")
     asked = parser.parse_args()
     kinds = [kind for kind in read_all() if fnmatch(kind.name, asked.kind)]
-    found = asyncio.run(_play(kinds, Stage(at_once=asked.at_once, starting=asked.starting)))
+    stage = Stage(at_once=asked.at_once, starting=asked.starting, by_default=asked.by_default)
+    found = asyncio.run(_play(kinds, stage))
     print(f"{'kind':36}{'reported':12}{'right':8}seconds")
     for verdict in found:
         print(_row(verdict), flush=True)

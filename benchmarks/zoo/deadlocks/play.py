@@ -27,8 +27,12 @@ _TELLS = re.compile(r"\[loopcanary\].*\b(?:deadlock|lock not released|circular w
 class Stage:
     """Where programs play, many at once: they sleep. Few start or are read at once: that needs the CPU."""
 
-    def __init__(self, *, at_once: int, starting: int, limit_s: float = LIMIT_S) -> None:
+    def __init__(
+        self, *, at_once: int, starting: int, limit_s: float = LIMIT_S, by_default: bool = False
+    ) -> None:
+        """`by_default`: without the option `--locks`."""
         self._limit_s = limit_s
+        self._by_default = by_default
         self._places, self._starting = asyncio.Semaphore(at_once), asyncio.Semaphore(starting)
 
     async def play(self, kind: Scenario) -> Verdict:
@@ -40,7 +44,7 @@ class Stage:
 
     async def _watch(self, kind: Scenario, folder: str) -> float | None:
         """After how many seconds it was reported. RuntimeError where it failed: that is not being quiet."""
-        options = [] if kind.family in OF_THREADS else ["--locks"]
+        options = [] if self._by_default or kind.family in OF_THREADS else ["--locks"]
         words = ["run", *options, "--store", f"{folder}/store", "-m", kind.module, kind.name]
         async with contextlib.AsyncExitStack() as playing:
             async with self._starting:
