@@ -25,6 +25,8 @@ def sources() -> list[Path]:
     return [
         HERE / "walker_probe.c",
         native / "core" / "memory" / "memory_reader.c",
+        native / "core" / "memory" / "page_cache.c",
+        native / "core" / "flight" / "slot_writer.c",
         native / "core" / "host" / "kept_file.c",
         native / "core" / "patches" / "patches.c",
         native / "core" / "flight" / "set_aside.c",
