@@ -57,8 +57,10 @@ MORE = {
     "ui": frozenset({"report"}),
     # The plugin of pytest is a program that is watched, and tells as the console does.
     "pytesting": frozenset({"", "reporters"}),
-    # A program that judges its own stalls hands them to the pipeline, where the keeper's go, too.
-    "engine": frozenset({"pipeline"}),
+    # A recovery reads what processes left.
+    "store": frozenset({"flight"}),
+    # A program that judges its own stalls reads them out of its flight file, and hands them to the pipeline.
+    "engine": frozenset({"flight", "pipeline"}),
     # Between guards and store: the one part of the way that every stall goes by.
     "pipeline": frozenset({"diagnosis"}),
     # The middlewares stand in programs: they use what programs use.

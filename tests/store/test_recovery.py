@@ -128,7 +128,7 @@ HEALTH = LoopHealth(
 )  # fmt: skip
 
 
-def forensics(**changes: Any) -> Forensics[Remains]:
+def forensics(**changes: Any) -> Forensics:
     plain = Forensics(
         place=lambda *_: Path("/nowhere"),
         open=open_remains,

@@ -27,15 +27,19 @@ def main() -> int:
     kinds = [kind for kind in read_all() if fnmatch(kind.name, asked.kind)]
     stage = Stage(at_once=asked.at_once, starting=asked.starting, by_default=asked.by_default)
     found = asyncio.run(_play(kinds, stage))
+    failed = [one for one in found if isinstance(one, RuntimeError)]
+    print(*(f"FAILED: {error}" for error in failed), sep="\n")
+    found = [one for one in found if isinstance(one, Verdict)]
     print(f"{'kind':36}{'reported':12}{'right':8}seconds")
     for verdict in found:
         print(_row(verdict), flush=True)
     print(*_totals(sums(found)), sep="\n")
-    return 0 if sums(found).met else 1
+    return 0 if sums(found).met and not failed else 1
 
 
-async def _play(kinds: Sequence[Scenario], stage: Stage) -> list[Verdict]:
-    return await asyncio.gather(*(stage.play(kind) for kind in kinds))
+async def _play(kinds: Sequence[Scenario], stage: Stage) -> list[Verdict | BaseException]:
+    """What failed is among them: a program that is cancelled while it is made may never be seen to end."""
+    return await asyncio.gather(*(stage.play(kind) for kind in kinds), return_exceptions=True)
 
 
 def _row(verdict: Verdict) -> str:

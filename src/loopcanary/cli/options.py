@@ -101,7 +101,7 @@ SETTINGS = (
         metavar="DURATION",
     ),
     Option("--methods-ring", "Memory for the last calls of each thread.", metavar="SIZE", hidden=True),
-    Option("--locks", "Find deadlocks of asyncio tasks, and locks that are not released."),
+    Option("--locks", "Find more deadlocks of tasks, and locks that are not released."),
     Option(
         "--engine",
         "How to watch. Default: auto (native where it works).",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from loopcanary.engine.recorder import DRAIN, Recorder
 from loopcanary.engine.threads import ThreadNames
@@ -15,37 +14,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loopcanary._native import Native
+    from loopcanary.flight import FlightFile
     from loopcanary.model import LaneTotals, StallEvidence
     from loopcanary.model.config import Config
-
-
-class OpenFlight(Protocol):
-    """What the drain needs of a flight file; `flight.FlightFile` is one."""
-
-    def stalls(self, without: AbstractSet[int], *, hangs: bool) -> Sequence[tuple[int, StallEvidence]]:
-        """Stalls in slots, with the slot's number; `hangs`: and programs that do not start or end."""
-
-    def lanes(self) -> Sequence[LaneTotals]:
-        """Sums of every watched thread."""
-
-    def counters(self) -> dict[str, int]:
-        """The native side's own counters."""
-
-    def close(self) -> None:
-        """Gives the mapping back."""
 
 
 _KEPT_MAX = 8
 """Slots that wait for their stalls to be stored, of sixteen: in a storm the watchdog needs free ones."""
 _DRAIN = "loopcanary-drain"
 """What our own thread goes by; `threading` does not know it."""
-
-
-class FlightOpener(Protocol):
-    """Opens this process's flight file; `flight.open_own` is one."""
-
-    def __call__(self, path: Path, descriptor: Callable[[], int], /) -> OpenFlight:
-        """By its path, else by a new descriptor of it."""
 
 
 class NativeBackend(Recorder):
@@ -56,7 +33,7 @@ class NativeBackend(Recorder):
     ) -> None:
         """`begun`: it runs already, for a keeper."""
         super().__init__(native, config, folder=folder, session_id=session_id)
-        self._flight: OpenFlight | None = None
+        self._flight: FlightFile | None = None
         self._begun = begun
         self.stalls_ended = native.stalls_ended
         self._news = 0
@@ -76,15 +53,15 @@ class NativeBackend(Recorder):
         self.native.on_take_over(None)
         self.native.set_taker(DRAIN)
 
-    def open(self, open_flight: FlightOpener) -> None:
-        """Opens the flight file, once it is there."""
+    def open(self, open_flight: Callable[[Path, Callable[[], int]], FlightFile]) -> None:
+        """Opens the flight file, once it is there: by its path, else by a new descriptor of it."""
         if self.file is not None:
             from pathlib import Path
 
             self._flight = open_flight(Path(self.file), self.native.flight_descriptor)
 
     @property
-    def flight(self) -> OpenFlight | None:
+    def flight(self) -> FlightFile | None:
         """The flight file, while it is open."""
         return self._flight
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.outside import StackReading, TaskSight, ThreadSight, WaitedLock
@@ -13,7 +13,10 @@ from loopcanary.outside.descriptors import target_of
 from loopcanary.outside.frames import frame_of
 from loopcanary.outside.interpreter import Interpreter
 from loopcanary.outside.processes import OutsideError, Process, Task, read_task
-from loopcanary.outside.tasks import TaskReader, read_tasks
+from loopcanary.outside.tasks import read_tasks
+
+if TYPE_CHECKING:
+    from loopcanary._native import Native
 
 # As native/core/watchdog/frame_source.h and flight_format.h have them.
 _READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackReading.MOVING}
@@ -34,30 +37,6 @@ _FUTEX_WAITS: Final = (0, 9)
 _FUTEX_CALLS: Final = frozenset({"futex", "futex_wait", "futex_waitv"})
 
 SyscallName = Callable[[int], str | None]
-
-
-class Walker(TaskReader, Protocol):
-    """The part of the extension that reads another process: see native/module/other_process.c."""
-
-    OUTSIDE_SYMBOLS: Sequence[str]
-
-    def outside_open(self, pid: int, version_hex: int, addresses: dict[str, int], /) -> Any:
-        """A handle for the others. RuntimeError says why that CPython cannot be read."""
-
-    def outside_threads(self, handle: Any, /) -> list[tuple[int, int, int]]:
-        """(interpreter, thread state, thread number) of all threads."""
-
-    def outside_stack(self, handle: Any, thread: int, /) -> tuple[int, bool, bool, tuple[Any, ...]]:
-        """(result, whether outer frames, whether inner ones were left out, frames)."""
-
-    def outside_name(self, handle: Any, thread: int, tid: int, /) -> str:
-        """The thread's name in `threading`; empty: unknown."""
-
-    def outside_gil(self, handle: Any, thread: int, /) -> tuple[int, int, int, int]:
-        """(state, holder's thread number, range of the addresses that who waits for it sleeps on)."""
-
-    def outside_lock(self, handle: Any, thread: int, futex: int, /) -> tuple[int, int, int, str]:
-        """(kind, proof, holder's thread number, module)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +60,7 @@ class _PythonThread:
 def look(
     process: Process,
     interpreter: Interpreter,
-    walker: Walker,
+    walker: Native,
     syscall_name: SyscallName,
     *,
     with_tasks: bool = False,
@@ -130,7 +109,7 @@ class _Eyes:
     def __init__(
         self,
         process: Process,
-        walker: Walker,
+        walker: Native,
         handle: Any,
         syscall_name: SyscallName,
         tids: Mapping[int, int],

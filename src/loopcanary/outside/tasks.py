@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from loopcanary.model.circles import task_circles
 from loopcanary.model.outside import TaskSight
@@ -14,6 +14,7 @@ from loopcanary.outside.frames import frame_of
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
+    from loopcanary._native import Native
     from loopcanary.model.waiting import Target
     from loopcanary.outside.processes import Process
 
@@ -31,21 +32,8 @@ _WHY_NONE: Final = {
 }
 
 
-class TaskReader(Protocol):
-    """The part of the extension that reads tasks: see native/module/other_tasks.c."""
-
-    def outside_tasks(self, handle: Any, /) -> tuple[int, int, list[tuple[Any, ...]]]:
-        """(whether asyncio is there, tasks that cannot be read, tasks): native/module/other_tasks.c."""
-
-    def outside_number(self, handle: Any, instance: int, path: str, /) -> int | None:
-        """An attribute of an attribute ... of an instance; None: it is no number, or not known."""
-
-    def outside_module(self, handle: Any, name: str, /) -> bool:
-        """Whether the main interpreter has imported it."""
-
-
 def read_tasks(
-    process: Process, reader: TaskReader, handle: Any
+    process: Process, reader: Native, handle: Any
 ) -> tuple[tuple[TaskSight, ...] | None, tuple[str, ...]]:
     """The tasks of the main interpreter, and what could not be seen. A task in which two readings in a row do
     not agree is moving."""
@@ -104,7 +92,7 @@ class _Frames:
 class _Targets:
     """See model.task_reads.Targets."""
 
-    def __init__(self, process: Process, reader: TaskReader, handle: Any) -> None:
+    def __init__(self, process: Process, reader: Native, handle: Any) -> None:
         self._process = process
         self._reader = reader
         self._handle = handle

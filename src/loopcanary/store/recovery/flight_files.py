@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import Issue, Session, SessionEnd, Stall, StallEvidence, StallState
@@ -18,8 +18,6 @@ from loopcanary.model.search import IssueQuery
 from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.store.recovery.forensics import (
     Forensics,
-    Header,
-    Remains,
     credible,
     credible_lane,
     ended_by,
@@ -31,7 +29,9 @@ from loopcanary.store.recovery.forensics import (
 from loopcanary.store.store import Store
 from loopcanary.whose_folder import below
 
-_R = TypeVar("_R", bound=Remains)
+if TYPE_CHECKING:
+    from loopcanary.flight import FlightFile
+    from loopcanary.flight.header import FlightHeader
 
 FLIGHT_FOLDER = "flight"
 _FRESH_S = 60
@@ -62,7 +62,7 @@ class Recovery:
 
 def recover(
     store: Store,
-    forensics: Forensics[_R],
+    forensics: Forensics,
     *,
     living: bool = True,
     names: Collection[str] | None = None,
@@ -135,11 +135,11 @@ def _ends(store: Store, session: str) -> Iterator[int]:
             yield mark.began_wall_ns + mark.duration_ns
 
 
-class _Visit(Generic[_R]):
+class _Visit:
     """One pass over the flight folder."""
 
     def __init__(
-        self, store: Store, forensics: Forensics[_R], folder: FlightFolder, living: bool, now_s: float
+        self, store: Store, forensics: Forensics, folder: FlightFolder, living: bool, now_s: float
     ) -> None:
         self.found = Recovery()
         self._store = store
@@ -177,7 +177,7 @@ class _Visit(Generic[_R]):
         finally:
             remains.close()
 
-    def _deal_with(self, entry: Entry, remains: _R) -> None:
+    def _deal_with(self, entry: Entry, remains: FlightFile) -> None:
         if not self._forensics.is_dead(remains):
             if self._living:
                 self._look(remains)
@@ -194,7 +194,7 @@ class _Visit(Generic[_R]):
                     return
                 time.sleep(_AGAIN_S)  # a lock that is waited for with a limit is asked for
 
-    def _takes_in(self, entry: Entry, remains: _R) -> bool:
+    def _takes_in(self, entry: Entry, remains: FlightFile) -> bool:
         """False: another process does, or is about to: a keeper, which has the program's interceptors and
         messages. It may be stopped, and is not waited for without a limit."""
         is_patient = not self._living or time.monotonic() < self.gives_up_s
@@ -206,7 +206,7 @@ class _Visit(Generic[_R]):
                 self._bury(claim, entry, remains)
         return is_ours
 
-    def _look(self, remains: _R) -> None:
+    def _look(self, remains: FlightFile) -> None:
         """Reads what a running process does now."""
         session = self._session(remains, time.monotonic_ns())
         clock = remains.header.clock
@@ -219,7 +219,7 @@ class _Visit(Generic[_R]):
         if start is not None:
             self.found.starts.append(start)
 
-    def _bury(self, claim: str, entry: Entry, remains: _R) -> None:
+    def _bury(self, claim: str, entry: Entry, remains: FlightFile) -> None:
         """Stores what a dead process left, then removes it; after a failure it is there for the next one."""
         try:
             session, judged, start = self._post_mortem(remains)
@@ -237,7 +237,7 @@ class _Visit(Generic[_R]):
         self._folder.remove(claim, *_companions(claim))
         entry.forget()
 
-    def _post_mortem(self, remains: _R) -> tuple[Session, list[Stall], Issue | None]:
+    def _post_mortem(self, remains: FlightFile) -> tuple[Session, list[Stall], Issue | None]:
         header = remains.header
         slots = (found for _, found in remains.stalls(faults=True))
         told = [*(found for found in slots if was_end(header, found)), *remains.unslotted_stalls()]
@@ -256,7 +256,7 @@ class _Visit(Generic[_R]):
         kept = list(filter(self._forensics.is_wanted, stalls))
         return session, kept, self._forensics.start(remains, session, last_sign_ns)
 
-    def _judged(self, remains: _R, evidence: StallEvidence, session: Session) -> Stall:
+    def _judged(self, remains: FlightFile, evidence: StallEvidence, session: Session) -> Stall:
         """The judged stall of a dead process."""
         state, header = _final_state(evidence), remains.header
         if state is StallState.KILLED:
@@ -265,7 +265,7 @@ class _Visit(Generic[_R]):
             state = state if evidence.fault is None else StallState.CRASHED
         return self._forensics.judge(evidence, session, header.clock, state)
 
-    def _session(self, remains: _R, now_ns: int) -> Session:
+    def _session(self, remains: FlightFile, now_ns: int) -> Session:
         now_wall_ns = int(self._now_s * 1e9)
         lanes = [credible_lane(remains.header, lane, now_wall_ns) for lane in remains.lanes()]
         session = session_of(remains.facts(), remains.header)
@@ -304,7 +304,7 @@ def _final_state(evidence: StallEvidence) -> StallState:
     return StallState.KILLED if evidence.end_ns is None else StallState.ENDED
 
 
-def _last_sign_ns(header: Header, evidence: Iterable[StallEvidence], now_wall_ns: int) -> int:
+def _last_sign_ns(header: FlightHeader, evidence: Iterable[StallEvidence], now_wall_ns: int) -> int:
     """When the process was last seen alive; an idle one may have lived on for long."""
     signs = [header.heartbeat_ns, *map(last_ns, evidence)] if header.ended_ns is None else [header.ended_ns]
     latest = latest_ns(header, now_wall_ns)

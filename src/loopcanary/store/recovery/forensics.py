@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model import (
     Clock,
-    Fault,
     Issue,
-    KilledBy,
     LaneTotals,
     LoopHealth,
     Session,
@@ -27,93 +25,26 @@ from loopcanary.model.session import TaskSurvey
 from loopcanary.wire import WireError, from_wire
 from loopcanary.words.endings import BY_EXIT, with_reason
 
-
-class Header(Protocol):
-    """The part of a flight file's header that recovery reads; `flight.FlightHeader` has it."""
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-
-    @property
-    def parent_pid(self) -> int:
-        """Process id of the parent."""
-
-    @property
-    def started_ns(self) -> int:
-        """When the engine started, monotonic."""
-
-    @property
-    def ended_ns(self) -> int | None:
-        """When the process ended well, monotonic; None where it did not."""
-
-    @property
-    def heartbeat_ns(self) -> int:
-        """When the watchdog last looked, monotonic; it does not look while all loops wait."""
-
-    @property
-    def clock(self) -> Clock:
-        """The pairing of the clocks."""
-
-    @property
-    def by_exit(self) -> bool:
-        """See FlightHeader."""
-
-    def fault_of(self, tid: int, since_ns: int) -> Fault | None:
-        """The fault of this thread that came from then on (monotonic) and ended the process; None: none."""
-
-    def killed_by(self, since_ns: int) -> KilledBy | None:
-        """What signals that came from then on (monotonic) say of the end of the process; None: nothing."""
-
-
-class Remains(Protocol):
-    """An open flight file; `flight.FlightFile` is one."""
-
-    @property
-    def identity(self) -> tuple[int, int] | None:
-        """Device and inode; None where it is not a file."""
-
-    @property
-    def header(self) -> Header:
-        """The header."""
-
-    def facts(self) -> dict[str, Any]:
-        """The session as a dict (loopcanary.wire); empty where it cannot be read."""
-
-    def lanes(self) -> Sequence[LaneTotals]:
-        """Sums of every watched thread."""
-
-    def counters(self) -> Mapping[str, int]:
-        """The native side's own counters."""
-
-    def stalls(self, *, faults: bool = False) -> Sequence[tuple[int, StallEvidence]]:
-        """Stalls in slots, with the slot's number; and threads that caused a fault in no turn."""
-
-    def unslotted_stalls(self) -> Sequence[StallEvidence]:
-        """Stalls of which only the end was recorded."""
-
-    def close(self) -> None:
-        """Lets go of the file."""
-
-
-_R = TypeVar("_R", bound=Remains)
+if TYPE_CHECKING:
+    from loopcanary.flight import FlightFile
+    from loopcanary.flight.header import FlightHeader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forensics(Generic[_R]):
+class Forensics:
     """How remains are read and judged; wired by loopcanary.assembly."""
 
     place: Callable[[int, str], Path]
     """Where in memory the file lies to which a user's link of a name leads."""
-    open: Callable[[Path], _R]
-    is_dead: Callable[[_R], bool]
+    open: Callable[[Path], FlightFile]
+    is_dead: Callable[[FlightFile], bool]
     """True only for a process that certainly runs no more."""
-    is_kept: Callable[[_R], bool]
+    is_kept: Callable[[FlightFile], bool]
     """Whether a keeper at work watched the process, and is about to take its file in."""
     hold: Callable[[Path], AbstractContextManager[bool]]
     """Locks a dead process's file while it is taken in. False: another process does that now."""
     judge: Callable[[StallEvidence, Session, Clock, StallState], Stall]
-    start: Callable[[_R, Session, int | None], Issue | None]
+    start: Callable[[FlightFile, Session, int | None], Issue | None]
     """The start of the process, if it was noted and is over; of one that is dead, seen to live last at this
     monotonic time, in any case."""
     is_wanted: Callable[[Issue], bool]
@@ -122,16 +53,16 @@ class Forensics(Generic[_R]):
     """What becomes of it before it is stored; None: it is dropped."""
     health: Callable[[Sequence[LaneTotals], int], tuple[LoopHealth, ...]]
     """Figures of the loops at a monotonic time."""
-    noted: Callable[[_R, Session, Clock, Sequence[Stall]], tuple[TraceFigures, Sequence[Issue]]]
+    noted: Callable[[FlightFile, Session, Clock, Sequence[Stall]], tuple[TraceFigures, Sequence[Issue]]]
     """What it noted of frames, input and idle work: all figures that are known of it, and issues that the
     store does not have."""
-    survey: Callable[[_R, Session], TaskSurvey | None]
+    survey: Callable[[FlightFile, Session], TaskSurvey | None]
     """What its tasks waited for last."""
     unreadable: tuple[type[Exception], ...]
     """What `open` and the readers raise for a file that is not a flight file."""
 
 
-def session_of(facts: dict[str, Any], header: Header) -> Session:
+def session_of(facts: dict[str, Any], header: FlightHeader) -> Session:
     """The session as its process described it, or, before it came to that, as the header says."""
     try:
         return from_wire(Session, facts)
@@ -158,7 +89,7 @@ _LATE_NS = 60_000_000_000
 """The watchdog, whose look is the last sign of life, may have been kept from looking by so much."""
 
 
-def credible(header: Header, found: StallEvidence) -> StallEvidence | None:
+def credible(header: FlightHeader, found: StallEvidence) -> StallEvidence | None:
     """The stall; one longer than its process as long as its samples show it; None where they show nothing."""
     last_sign_ns = max(header.heartbeat_ns, header.ended_ns or 0)
     longest_ns = max(last_sign_ns - header.started_ns, 0) + _LATE_NS
@@ -172,12 +103,12 @@ def credible(header: Header, found: StallEvidence) -> StallEvidence | None:
     )
 
 
-def latest_ns(header: Header, now_wall_ns: int) -> int:
+def latest_ns(header: FlightHeader, now_wall_ns: int) -> int:
     """The last instant, by the process's clock, at which it may have lived: what lies beyond is damage."""
     return header.clock.monotonic_ns + now_wall_ns - header.clock.wall_ns + _DAY_NS
 
 
-def credible_lane(header: Header, lane: LaneTotals, now_wall_ns: int) -> LaneTotals:
+def credible_lane(header: FlightHeader, lane: LaneTotals, now_wall_ns: int) -> LaneTotals:
     """The lane; no time of it longer than its process may have lived."""
     latest = latest_ns(header, now_wall_ns)
     started = header.started_ns if header.started_ns <= latest else 0
@@ -202,6 +133,6 @@ def ended_by(found: StallEvidence, end_ns: int, *, by_exit: bool) -> StallEviden
     return replace(found, end_ns=max(found.begin_ns, end_ns), killed_by=by)
 
 
-def was_end(header: Header, found: StallEvidence) -> bool:
+def was_end(header: FlightHeader, found: StallEvidence) -> bool:
     """Whether a fault that came in no turn ended the process, which may survive one; of all else, yes."""
     return found.scope is not StallScope.THREAD or header.fault_of(found.tid, found.begin_ns) is not None
