@@ -78,6 +78,7 @@ RULES: dict[tuple[str, str], Rule] = {
         FREE="labels",
         COMMAND="command",
     ),
+    **_of("WaitingTasks", NAME="name waits"),
     **_of("PriorityChange", PLAIN="call", PATH="file", NAME="function"),
     **_of("Surroundings", PLAIN="policy"),
     **_of("LoopHealth", PLAIN="kind", NAME="thread"),
@@ -243,6 +244,7 @@ def _is_ours(kind: type) -> bool:
 
 _TEXT = re.compile(r"\bstr\b")
 _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
+    "TaskSurvey",
     "Timeline",
     "Span",
     "Portion",

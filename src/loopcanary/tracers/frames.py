@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence, Sized
+from typing import Protocol
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures import (
@@ -27,9 +27,6 @@ from loopcanary.model.figures import (
 )
 from loopcanary.whose_exception import ours
 
-if TYPE_CHECKING:
-    from loopcanary.tracers.tracing import TraceDesk
-
 PAUSE_NS = 100_000_000
 """A loop that had nothing to do for this time was drawing nothing."""
 SCENES_MAX = 64
@@ -39,6 +36,31 @@ WORST_MAX = 3
 OTHER_SCENES = "(other scenes)"
 _REFRESH_MIN_HZ, _REFRESH_MAX_HZ = 1.0, 1_000.0
 _READS_MAX = 100
+
+
+class FrameSink(Protocol):
+    """Takes frames from a frame tracer. Nothing here raises."""
+
+    @property
+    def scene(self) -> Callable[[], str | None]:
+        """Returns the scene that the program is in, as the program has named it."""
+
+    @property
+    def listening(self) -> Sized:
+        """The live list of listeners for each frame."""
+
+    @property
+    def begins(self) -> Callable[[], object]:
+        """A surface shows a frame after none, or after a pause."""
+
+    def slice_over(self, over: SceneSlice) -> None:
+        """A slice is over."""
+
+    def shown(self, frame: ShownFrame, /) -> object:
+        """A frame was shown, and there are listeners."""
+
+    def failed(self, error: Exception, /) -> object:
+        """Something of ours is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +217,7 @@ class FrameTracer:
     """Counts the frames of one surface; see protocols.FrameTrace for what each call means."""
 
     def __init__(
-        self, sink: TraceDesk, *, thread: str, ident: int, loop: str, refresh_hz: float = 60.0
+        self, sink: FrameSink, *, thread: str, ident: int, loop: str, refresh_hz: float = 60.0
     ) -> None:
         self.thread = thread
         self.loop = loop

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures import IDLE_LAG_NS, SPIN_NS, IdleFigures
 from loopcanary.whose_exception import ours
 
-if TYPE_CHECKING:
-    from loopcanary.tracers.tracing import TraceDesk
-
 NAMES_MAX = 64
 OTHERS = "(others)"
 _NAME_MAX = 120
+
+
+class IdleSink(Protocol):
+    """Takes idle work from the tracer. Nothing here raises."""
+
+    @property
+    def scene(self) -> Callable[[], str | None]:
+        """Where the program says that it is."""
+
+    def lagged(self, lag: RawIdleLag) -> None:
+        """Idle work took too long."""
+
+    def failed(self, error: Exception, /) -> object:
+        """Something of ours is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +63,7 @@ class IdleTracer:
 
     def __init__(
         self,
-        sink: TraceDesk,
+        sink: IdleSink,
         *,
         thread: str,
         loop: str,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.model.figures import INPUT_LAG_NS, InputFigures, bucket_of, quantile_ns
 from loopcanary.whose_exception import ours
-
-if TYPE_CHECKING:
-    from loopcanary.tracers.tracing import TraceDesk
 
 _BEFORE_MAX = 16
 """How many handled events are remembered, to show what a late event waited for."""
@@ -19,6 +17,23 @@ _AGE_MAX_NS = 3_600_000_000_000
 _NAME_MAX = 120
 _TOLD_EVERY = 1_024
 """Events between two notes of their sums. Without these notes a killed program would leave no sums."""
+
+
+class LagSink(Protocol):
+    """Takes input from the tracer. Nothing here raises."""
+
+    @property
+    def scene(self) -> Callable[[], str | None]:
+        """Returns the scene that the program is in, as the program has named it."""
+
+    def lagged(self, lag: RawInputLag) -> None:
+        """An event was handled too late."""
+
+    def counted(self) -> None:
+        """Many events were handled."""
+
+    def failed(self, error: Exception, /) -> object:
+        """An error in our own code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +68,7 @@ class InputTracer:
     """Counts the lags of one thread's input; see protocols.InputTrace."""
 
     def __init__(
-        self, sink: TraceDesk, *, thread: str, loop: str, limit_ns: int = INPUT_LAG_NS, one_of: int = 1
+        self, sink: LagSink, *, thread: str, loop: str, limit_ns: int = INPUT_LAG_NS, one_of: int = 1
     ) -> None:
         self.thread = thread
         self.loop = loop

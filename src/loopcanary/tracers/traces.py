@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 if TYPE_CHECKING:  # what one kind needs is not loaded for another
     from loopcanary.model import Clock
     from loopcanary.model.figures import IdleFigures, InputFigures, SceneFrames
-    from loopcanary.tracers.frames import FrameTracer, SceneReading
-    from loopcanary.tracers.idle import IdleTracer
-    from loopcanary.tracers.input import InputTracer
-    from loopcanary.tracers.tracing import TraceDesk
+    from loopcanary.tracers.frames import FrameSink, FrameTracer, SceneReading  # noqa: F401 - as text
+    from loopcanary.tracers.idle import IdleSink, IdleTracer  # noqa: F401
+    from loopcanary.tracers.input import InputTracer, LagSink  # noqa: F401
 
 _TRACES_MAX = 256
-
+_Desk = TypeVar("_Desk")
 _Trace = TypeVar("_Trace", bound="_Switched")
 
 
@@ -24,14 +23,14 @@ class _Switched(Protocol):
     is_off: bool
 
 
-class _Kept(Generic[_Trace]):
+class _Kept(Generic[_Desk, _Trace]):
     """The life that they have in common: nothing of the program's is patched."""
 
     def __init__(self) -> None:
         self._traces: dict[object, _Trace] = {}
         self._is_off = True
 
-    def init(self, desk: TraceDesk) -> None:
+    def init(self, desk: _Desk) -> None:
         """For the first probe that asks for a trace."""
         self._desk = desk
 
@@ -67,7 +66,7 @@ class _Kept(Generic[_Trace]):
         return trace
 
 
-class FrameTraces(_Kept["FrameTracer"]):
+class FrameTraces(_Kept["FrameSink", "FrameTracer"]):
     """The tracer `frames`: a trace for each surface."""
 
     name = "frames"
@@ -102,7 +101,7 @@ class FrameTraces(_Kept["FrameTracer"]):
         return tuple(sorted(scenes, key=lambda scene: -scene.figures.frame_ns))
 
 
-class InputTraces(_Kept["InputTracer"]):
+class InputTraces(_Kept["LagSink", "InputTracer"]):
     """The tracer `input`."""
 
     name = "input"
@@ -130,7 +129,7 @@ class InputTraces(_Kept["InputTracer"]):
         return tuple(trace.read() for trace in self._traces.values())
 
 
-class IdleTraces(_Kept["IdleTracer"]):
+class IdleTraces(_Kept["IdleSink", "IdleTracer"]):
     """The tracer `idle`."""
 
     name = "idle"

@@ -16,7 +16,7 @@ static size_t read_memory(const lc_memory_reader *self, const lc_read_request *r
     (void)self;
     readings++;
     for (size_t i = 0; i < count; i++) {
-        if (requests[i].address + requests[i].bytes > sizeof memory - LC_CACHED_PAGE_BYTES) {
+        if (requests[i].address > sizeof memory - LC_CACHED_PAGE_BYTES - requests[i].bytes) {
             return i;
         }
         memcpy(requests[i].into, memory + requests[i].address, requests[i].bytes);

@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from loopcanary.late_dataclass import dataclass
 from loopcanary.tracers.locks.coroutines import knows, may_release
@@ -28,9 +28,6 @@ from loopcanary.tracers.locks.tasks import (
     stuck,
 )
 from loopcanary.tracers.locks.threads import WaitingThread, add_threads
-
-if TYPE_CHECKING:
-    from loopcanary.tracers.locks.tracer import LockTracer
 
 EVERY_S = 1.0
 SUSPECT_NS = 3_000_000_000
@@ -81,14 +78,23 @@ class Leak:
     waited_ns: int
 
 
+class LockReceiver(Protocol):
+    """Gets what was found, on the loop's thread."""
+
+    def cycle(self, loop: str, cycle: Cycle) -> None:
+        """Once for the same tasks."""
+
+    def leak(self, loop: str, leak: Leak) -> None:
+        """Once for the same acquisition."""
+
+
 @dataclass(slots=True)
 class LoopWatch:
     """The locks of one loop. Its own thread only. What raises is the caller's to catch."""
 
     tasks: LoopTasks
     notes: Callable[[Primitive], tuple[Acquisition, ...]]
-    found: LockTracer
-    """Gets what was found, once, on the loop's thread."""
+    found: LockReceiver
     contain: Callable[[Callable[[], object]], object]
     """Calls a function, so that nothing gets out."""
     now_ns: Callable[[], int]
