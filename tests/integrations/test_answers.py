@@ -301,7 +301,8 @@ def test_answers_over_http_2_are_timed(watched, tmp_path, loop, way):
     assert stored["events"] == 3
     # Of those that wait, and the one for which they do.
     waiting = 1
-    assert stored["queued_ms"] >= waiting * 1000 * (SHORTLY_S - TICK_S)
+    # What the client's kernel or library sends later makes a wait look shorter, on a busy machine by more.
+    assert stored["queued_ms"] >= waiting * 1000 * SHORTLY_S / 2
     assert stored["lag_ms"] >= stored["queued_ms"] + 1000 * SHORTLY_S
 
 

@@ -435,8 +435,9 @@ def test_switched_off_no_event_is_left_and_it_can_be_switched_on(program):
 
 def test_where_there_is_no_room_it_has_less_and_says_so(program):
     """The limit is between the flight file and the larger file of calls."""
-    [stall] = with_calls(program.run("loop(stall)", limit=8_480_000))
-    assert "methods: there is room for the last 262,144 calls of a thread, not 524,288" in program.said
+    options = ("--methods", ".", "--methods-ring", "16MiB")
+    [stall] = with_calls(program.run("loop(stall)", *options, limit=12_000_000))
+    assert "methods: there is room for the last 524,288 calls of a thread, not 1,048,576" in program.said
     assert "turn stall" in tree(stall)
 
 
