@@ -192,6 +192,8 @@ def settled(pid: int) -> ProcessSight | None:
         if name in tasks and tasks[name].frames
     }
     is_there = inner.get("child") in CHILD_WAITS and inner.get("stream") == "StreamReader._wait_for_data"
+    waits = [task.wait for task in tasks.values() if task.wait is not None and task.wait.target is not None]
+    is_there &= all(wait.target.name for wait in waits)  # a child has none until it is its own program
     return sight if is_there and all(task.state is TaskState.WAITS for task in tasks.values()) else None
 
 
