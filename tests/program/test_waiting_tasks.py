@@ -29,7 +29,14 @@ DEADLOCKS = {
     "lock_and_task": {"Task-1", "child"},
     "nested_managers": {"Task-2", "Task-3"},
 }
-OTHERS = ("within_a_timeout", "within_a_scope", "without_work", "held_for_long")
+OTHERS = (
+    "within_a_timeout",
+    "within_a_scope",
+    "without_work",
+    "held_for_long",
+    "let_go_for_a_while",
+    "enters_a_manager",
+)
 WAITS = {
     "without_work": "wait for an item of an asyncio.Queue",
     "held_for_long": "waits for a timer (asyncio.sleep)",

@@ -78,6 +78,45 @@ async def held_for_long():
     await asyncio.gather(holds(), wants(), wants())
 
 
+async def let_go_for_a_while():
+    lock = asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def unlocked():
+        lock.release()
+        try:
+            yield
+        finally:
+            await lock.acquire()
+
+    async def takes():
+        await lock.acquire()
+        await asyncio.sleep(3600)
+
+    async with lock:
+        taken = asyncio.create_task(takes())
+        async with unlocked():
+            await asyncio.sleep(0.05)
+            async with lock:
+                await taken
+
+
+async def enters_a_manager():
+    lock = asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def session():
+        async with lock:
+            yield
+
+    async def enters():
+        async with session():
+            pass
+
+    await lock.acquire()
+    await asyncio.gather(enters(), enters())
+
+
 async def nested_managers():
     one, other = asyncio.Lock(), asyncio.Lock()
 
